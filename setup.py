@@ -24,9 +24,9 @@ def tool(name):
     return found
 
 
-def build(options):
-    tag = f"cp{sys.version_info.major}{sys.version_info.minor}"
-    directory = pathlib.Path(os.environ.get("CUDA_CORE_BUILD_DIR", ROOT / "build" / tag))
+def build(options, directory=None):
+    if directory is None:
+        directory = ROOT / "build" / f"cp{sys.version_info.major}{sys.version_info.minor}"
     environment = dict(os.environ, NINJA=tool("ninja"))
     setup = [tool("meson"), "setup", str(directory), str(ROOT), f"-Dpython_interpreter={sys.executable}", *options]
     if (directory / "build.ninja").exists():

@@ -1,0 +1,73 @@
+# What a newcomer types. `make demo`: install and run the main job. `make test`: every test.
+#
+# PYTHON   the interpreter to make the virtual environment with
+# VENV     where it is
+
+PYTHON ?= python3
+VENV   ?= .venv
+
+python := $(VENV)/bin/python
+# Which build directory setup.py uses: one a Python version.
+tag     = $(shell $(python) -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
+build   = build/$(tag)
+run     = PYTHONPATH=python $(python)
+
+.PHONY: demo test build c-tests python-tests stubs lint check check-warnings check-asan check-wheel bench clean
+
+demo: $(VENV)/.demo
+	cd / && $(abspath $(python)) -m cuda_core.demo
+
+# Not editable: the demo runs what a user would have installed.
+$(VENV)/.demo: $(VENV)/.venv pyproject.toml meson.build $(shell git ls-files core bindings emulator python 2>/dev/null)
+	$(python) -m pip install --quiet --upgrade '.[cu13]'
+	touch $@
+
+$(VENV)/.venv:
+	$(PYTHON) -m venv $(VENV) || { echo "$(PYTHON) cannot make virtual environments; on Debian: apt-get install python3-venv python3-dev" >&2; exit 1; }
+	$(python) -m pip install --quiet --upgrade pip
+	touch $@
+
+$(VENV)/.tools: $(VENV)/.venv tools/requirements-test.txt
+	$(python) -m pip install --quiet -r tools/requirements-test.txt
+	touch $@
+
+test: build c-tests stubs lint python-tests
+
+build: $(VENV)/.tools
+	$(python) setup.py build_ext --inplace -Dwerror=true
+
+c-tests: build
+	$(VENV)/bin/meson test -C $(build) --print-errorlogs
+
+python-tests: build
+	$(run) -m pytest
+
+stubs: build
+	$(run) -m mypy python/cuda_core
+	MYPYPATH=python $(run) -m mypy.stubtest cuda_core --mypy-config-file pyproject.toml --allowlist tools/stubtest-allowlist.txt
+
+lint: $(VENV)/.tools
+	$(python) -m ruff check .
+	$(python) tools/check_layers.py
+
+check: test check-warnings check-asan check-wheel
+
+# A build with the other compiler, warnings as errors; optimisation off, since only the warnings matter.
+check-warnings: $(VENV)/.tools
+	CC=clang $(python) tools/meson_build.py build/clang -Dwerror=true --buildtype=debug
+
+# The C tests under AddressSanitizer and UndefinedBehaviorSanitizer.
+check-asan: $(VENV)/.tools
+	$(python) tools/meson_build.py build/asan -Db_sanitize=address,undefined -Db_lundef=false --buildtype=debugoptimized
+	$(VENV)/bin/meson test -C build/asan --print-errorlogs
+
+# What pip makes of the tree, in an environment that has no CUDA toolkit of its own.
+check-wheel: $(VENV)/.tools
+	$(python) tools/check_wheel.py
+
+bench: build
+	$(run) benchmarks/launch.py
+	$(run) benchmarks/emulator.py
+
+clean:
+	rm -rf build $(VENV) python/cuda_core/*.so
