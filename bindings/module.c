@@ -1,0 +1,319 @@
+#include "module.h"
+
+#include "context.h"
+#include "device.h"
+#include "errors.h"
+#include "release.h"
+#include "stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TYPE(field, base, vectorcall) extern PyType_Spec field##_spec;
+#include "types.def"
+#undef TYPE
+#define FUNCTIONS(array) extern PyMethodDef array[];
+#include "functions.def"
+#undef FUNCTIONS
+
+/* ---- what is shared -------------------------------------------------------------------------------------------------- */
+
+module_state *state_of(PyObject *object)
+{
+#if PY_VERSION_HEX < 0x030B0000
+    return state_of_module(_PyType_GetModuleByDef(Py_TYPE(object), &cuda_core_module));
+#else
+    return state_of_module(PyType_GetModuleByDef(Py_TYPE(object), &cuda_core_module));
+#endif
+}
+
+int size_from_object(PyObject *object, const char *what, size_t *size)
+{
+    if (PyBool_Check(object) || !PyIndex_Check(object)) {
+        PyErr_Format(PyExc_TypeError, "%s must be an int, not %.100s", what, Py_TYPE(object)->tp_name);
+        return -1;
+    }
+    const Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_OverflowError);
+    if (value == -1 && PyErr_Occurred())
+        return -1;
+    if (value < 0) {
+        PyErr_Format(PyExc_ValueError, "%s must not be negative, not %zd", what, value);
+        return -1;
+    }
+    *size = (size_t)value;
+    return 0;
+}
+
+int address_from_object(PyObject *object, const char *what, uint64_t *address)
+{
+    if (PyBool_Check(object) || !PyIndex_Check(object)) {
+        PyErr_Format(PyExc_TypeError, "%s must be an int, not %.100s", what, Py_TYPE(object)->tp_name);
+        return -1;
+    }
+    PyObject *number = PyNumber_Index(object);
+    if (number == NULL)
+        return -1;
+    const unsigned long long value = PyLong_AsUnsignedLongLong(number);
+    Py_DECREF(number);
+    if (value == (unsigned long long)-1 && PyErr_Occurred()) {
+        if (PyErr_ExceptionMatches(PyExc_OverflowError))
+            PyErr_Format(PyExc_OverflowError, "%s must be between 0 and 2**64 - 1", what);
+        return -1;
+    }
+    *address = value;
+    return 0;
+}
+
+/* ---- the driver ------------------------------------------------------------------------------------------------------- */
+
+static int make_devices(module_state *state)
+{
+    cc_error error;
+    int count;
+    if (cc_device_count(&count, &error) < 0) {
+        raise_error(state, &error);
+        return -1;
+    }
+    PyObject **devices = PyMem_Calloc((size_t)count + 1, sizeof *devices);
+    if (devices == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (int i = 0; i < count; i++) {
+        cc_device *core;
+        if (cc_device_get(i, &core, &error) < 0)
+            raise_error(state, &error);
+        else
+            devices[i] = device_new_core(state, core);
+        if (devices[i] == NULL)
+            goto fail;
+    }
+    state->device_count = count;
+#ifdef Py_GIL_DISABLED
+    __atomic_store_n(&state->devices, devices, __ATOMIC_RELEASE);
+#else
+    state->devices = devices;
+#endif
+    return 0;
+fail:
+    for (int i = 0; i < count; i++)
+        Py_XDECREF(devices[i]);
+    PyMem_Free(devices);
+    return -1;
+}
+
+/* Who asked for the emulator needs no warning. */
+static int warn_of_emulator(module_state *state)
+{
+    const char *choice = getenv("CUDA_CORE_DRIVER");
+    if (cc_driver_which() != CC_DRIVER_EMULATOR || (choice != NULL && choice[0] != '\0'))
+        return 0;
+    return PyErr_WarnEx(state->EmulatedDeviceWarning,
+                        "there is no NVIDIA driver on this machine, so kernels run on the emulated device, slowly; "
+                        "set CUDA_CORE_DRIVER=emulator to accept that, or =native to make it an error",
+                        1);
+}
+
+int open_driver_slowly(module_state *state)
+{
+    cc_error error;
+    int status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = cc_driver_open(NULL, NULL, &error);
+    Py_END_ALLOW_THREADS;
+    if (status < 0) {
+        raise_error(state, &error);
+        return -1;
+    }
+    int made = 0;
+    /* Any object that all threads of the interpreter share serves as the lock. */
+    Py_BEGIN_CRITICAL_SECTION(state->device_type);
+    if (state->devices == NULL) {
+        status = make_devices(state);
+        made = status == 0;
+    }
+    Py_END_CRITICAL_SECTION();
+    return status == 0 && made ? warn_of_emulator(state) : status;
+}
+
+/* ---- making the module ------------------------------------------------------------------------------------------------- */
+
+static PyTypeObject *make_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, vectorcallfunc vectorcall)
+{
+    PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, (PyObject *)base);
+    if (type == NULL)
+        return NULL;
+    if (vectorcall != NULL)
+        type->tp_vectorcall = vectorcall; /* there is no slot for it before 3.14 */
+    const char *name = strrchr(spec->name, '.') + 1;
+    if (name[0] != '_' && PyModule_AddObjectRef(module, name, (PyObject *)type) < 0)
+        Py_CLEAR(type);
+    return type;
+}
+
+static int make_types(module_state *state, PyObject *module)
+{
+#define TYPE(field, base, vectorcall)                                                                                  \
+    state->field##_type = make_type(module, &field##_spec, base, vectorcall);                                          \
+    if (state->field##_type == NULL)                                                                                   \
+        return -1;
+#include "types.def"
+#undef TYPE
+    return 0;
+}
+
+static int make_compute_capability(module_state *state, PyObject *module)
+{
+    static PyStructSequence_Field fields[] = {
+        {"major", "the generation: 9 in 9.0 (int)"},
+        {"minor", "the revision in it: 0 in 9.0 (int)"},
+        {NULL, NULL},
+    };
+    static PyStructSequence_Desc description = {
+        "cuda_core.ComputeCapability",
+        "What a device can do, as (major, minor); compares as a tuple does.",
+        fields,
+        2,
+    };
+    state->compute_capability_type = PyStructSequence_NewType(&description);
+    if (state->compute_capability_type == NULL)
+        return -1;
+    return PyModule_AddObjectRef(module, "ComputeCapability", (PyObject *)state->compute_capability_type);
+}
+
+static int make_strings(module_state *state)
+{
+#define STRING(field, text)                                                                                            \
+    state->str_##field = PyUnicode_InternFromString(text);                                                             \
+    if (state->str_##field == NULL)                                                                                    \
+        return -1;
+#include "strings.def"
+#undef STRING
+    return 0;
+}
+
+static int add_functions(PyObject *module)
+{
+#define FUNCTIONS(array)                                                                                               \
+    if (PyModule_AddFunctions(module, array) < 0)                                                                      \
+        return -1;
+#include "functions.def"
+#undef FUNCTIONS
+    (void)module;
+    return 0;
+}
+
+static PyObject *default_stream(module_state *state, CUstream native)
+{
+    cc_error error;
+    cc_stream *core;
+    if (cc_stream_wrap(native, NULL, NULL, NULL, &core, &error) < 0)
+        return raise_error(state, &error);
+    return stream_from_core(state, core);
+}
+
+static int make_default_streams(module_state *state, PyObject *module)
+{
+    state->legacy_default_stream = default_stream(state, CU_STREAM_LEGACY);
+    if (state->legacy_default_stream == NULL)
+        return -1;
+    state->per_thread_default_stream = default_stream(state, CU_STREAM_PER_THREAD);
+    if (state->per_thread_default_stream == NULL)
+        return -1;
+    if (PyModule_AddObjectRef(module, "LEGACY_DEFAULT_STREAM", state->legacy_default_stream) < 0)
+        return -1;
+    return PyModule_AddObjectRef(module, "PER_THREAD_DEFAULT_STREAM", state->per_thread_default_stream);
+}
+
+static int module_exec(PyObject *module)
+{
+    module_state *state = state_of_module(module);
+    state->mailbox = mailbox_new();
+    if (state->mailbox == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    if (make_strings(state) < 0 || errors_ready(state, module) < 0 || make_compute_capability(state, module) < 0)
+        return -1;
+    if (make_types(state, module) < 0 || add_functions(module) < 0)
+        return -1;
+    return make_default_streams(state, module);
+}
+
+static int module_traverse(PyObject *module, visitproc visit, void *arg)
+{
+    module_state *state = state_of_module(module);
+#define TYPE(field, base, vectorcall) Py_VISIT(state->field##_type);
+#include "types.def"
+#undef TYPE
+#define EXCEPTION(name, bases, attributes, documentation) Py_VISIT(state->name);
+#include "exceptions.def"
+#undef EXCEPTION
+    Py_VISIT(state->compute_capability_type);
+    Py_VISIT(state->legacy_default_stream);
+    Py_VISIT(state->per_thread_default_stream);
+    for (int i = 0; state->devices != NULL && i < state->device_count; i++)
+        Py_VISIT(state->devices[i]);
+    return 0;
+}
+
+static int module_clear(PyObject *module)
+{
+    module_state *state = state_of_module(module);
+    PyObject **devices = state->devices;
+    state->devices = NULL;
+    for (int i = 0; devices != NULL && i < state->device_count; i++)
+        Py_XDECREF(devices[i]);
+    PyMem_Free(devices);
+    Py_CLEAR(state->legacy_default_stream);
+    Py_CLEAR(state->per_thread_default_stream);
+    Py_CLEAR(state->compute_capability_type);
+#define TYPE(field, base, vectorcall) Py_CLEAR(state->field##_type);
+#include "types.def"
+#undef TYPE
+#define EXCEPTION(name, bases, attributes, documentation) Py_CLEAR(state->name);
+#include "exceptions.def"
+#undef EXCEPTION
+#define STRING(field, text) Py_CLEAR(state->str_##field);
+#include "strings.def"
+#undef STRING
+    return 0;
+}
+
+static void module_free(void *module)
+{
+    module_state *state = state_of_module(module);
+    module_clear(module);
+    if (state->mailbox != NULL)
+        mailbox_close(state->mailbox);
+    state->mailbox = NULL;
+}
+
+static PyModuleDef_Slot module_slots[] = {
+    {Py_mod_exec, module_exec},
+#if PY_VERSION_HEX >= 0x030C0000
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#endif
+#if PY_VERSION_HEX >= 0x030D0000
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
+
+PyDoc_STRVAR(module_doc, "CUDA's objects as Python objects. Use the package cuda_core: this module is its inside.");
+
+struct PyModuleDef cuda_core_module = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "cuda_core._core",
+    .m_doc = module_doc,
+    .m_size = sizeof(module_state),
+    .m_slots = module_slots,
+    .m_traverse = module_traverse,
+    .m_clear = module_clear,
+    .m_free = module_free,
+};
+
+PyMODINIT_FUNC PyInit__core(void)
+{
+    return PyModuleDef_Init(&cuda_core_module);
+}

@@ -1,0 +1,26 @@
+#ifndef CUDA_CORE_BINDINGS_STREAM_H
+#define CUDA_CORE_BINDINGS_STREAM_H
+
+#include "module.h"
+
+typedef struct stream_object {
+    PyObject_HEAD
+    cc_stream *core; /* NULL after close() */
+    CUstream native; /* stays after close(), so that hash and equality stay */
+    PyObject *weak_references;
+} stream_object;
+
+#define stream_cast(object) ((stream_object *)(object))
+
+/* A Stream that takes over the reference `core`, which is dropped on failure too. */
+PyObject *stream_from_core(module_state *state, cc_stream *core);
+/* The stream an argument stands for: a Stream, or an object with __cuda_stream__(). New reference into core; -1 with
+ * TypeError or ClosedError. */
+int stream_from_object(module_state *state, PyObject *object, cc_stream **core);
+/* The same for a known Stream: a new reference into core, or NULL with ClosedError. */
+cc_stream *stream_hold(PyObject *stream);
+/* device.create_stream(obj, options), context.create_stream(options) */
+PyObject *stream_create(module_state *state, cc_context *context, PyObject *options);
+PyObject *stream_wrap_object(module_state *state, PyObject *object);
+
+#endif
