@@ -1,0 +1,181 @@
+/* Values of PTX's types beyond what C has: flushed and saturated floats, halves, rounding to integers.
+ *
+ * All of it is branch-free over the bits, so that a loop over lanes vectorises. `math.h` stays out: its NAN would
+ * replace the modifier of that name in the form tables. */
+#ifndef CUDA_CORE_EMULATOR_VALUES_H
+#define CUDA_CORE_EMULATOR_VALUES_H
+
+#include "lanes.h"
+
+#define EM_INLINE static inline __attribute__((always_inline, unused))
+
+#define EM_F32_NAN 0x7fffffffu /* what every f32 operation gives for a NaN */
+#define EM_F64_NAN 0xfff8000000000000ull
+#define EM_F16_NAN 0x7fffu /* of bf16 too */
+
+/* ---- f32 -------------------------------------------------------------------------------------------------------- */
+
+EM_INLINE float em_canonical(float value)
+{
+    return value == value ? value : em_float_of(EM_F32_NAN);
+}
+
+/* Subnormal numbers become zero of the same sign. */
+EM_INLINE uint32_t em_flush_bits(uint32_t bits)
+{
+    return (bits & 0x7f800000u) != 0 ? bits : bits & 0x80000000u;
+}
+
+EM_INLINE float em_flush(float value)
+{
+    return em_float_of(em_flush_bits(em_bits_of_float(value)));
+}
+
+/* .sat: [0, 1], NaN and -0 give +0. */
+EM_INLINE float em_saturate(float value)
+{
+    const float low = value > 0.0f ? value : 0.0f;
+    return low < 1.0f ? low : 1.0f;
+}
+
+EM_INLINE double em_saturate_f64(double value)
+{
+    const double low = value > 0.0 ? value : 0.0;
+    return low < 1.0 ? low : 1.0;
+}
+
+/* ---- f16 and bf16: the bits in a uint16_t ---------------------------------------------------------------------------- */
+
+EM_INLINE float em_float_of_f16(uint16_t half)
+{
+    const uint32_t magnitude = (uint32_t)(half & 0x7fffu) << 13;
+    /* 2^112 moves the exponent from f16's bias to f32's, and normalises subnormals, exactly. */
+    uint32_t bits = em_bits_of_float(em_float_of(magnitude) * 0x1p112f);
+    bits = magnitude >= 0x0f800000u ? magnitude | 0x7f800000u : bits;
+    return em_float_of(bits | (uint32_t)(half & 0x8000u) << 16);
+}
+
+EM_INLINE float em_float_of_bf16(uint16_t half)
+{
+    return em_float_of((uint32_t)half << 16);
+}
+
+/* Drops the low `shift` bits of a magnitude as `mode` says. */
+EM_INLINE uint32_t em_round_magnitude(uint32_t magnitude, uint32_t shift, uint32_t negative, em_rounding mode)
+{
+    const uint32_t kept = magnitude >> shift;
+    const uint32_t rest = magnitude & ((1u << shift) - 1u);
+    const uint32_t half = 1u << (shift - 1u);
+    switch (mode) {
+    case EM_ROUND_NEAREST:
+        return kept + ((rest + (kept & 1u)) > half ? 1u : 0u);
+    case EM_ROUND_UP:
+        return kept + (uint32_t)((rest != 0) & (negative == 0));
+    case EM_ROUND_DOWN:
+        return kept + (uint32_t)((rest != 0) & (negative != 0));
+    default:
+        return kept;
+    }
+}
+
+EM_INLINE uint16_t em_f16_of_float(float value, em_rounding mode)
+{
+    const uint32_t bits = em_bits_of_float(value);
+    const uint32_t magnitude = bits & 0x7fffffffu, negative = bits >> 31, exponent = magnitude >> 23;
+    const bool small = exponent < 113; /* below 2^-14: subnormal in f16 */
+    const uint32_t mantissa = (magnitude & 0x7fffffu) | (exponent != 0 ? 0x800000u : 0u);
+    const uint32_t distance = 126u - (exponent > 101 ? exponent : 101u);
+    const uint32_t shift = small ? distance : 13u;
+    uint32_t half = em_round_magnitude(small ? mantissa : magnitude - (112u << 23), shift, negative, mode);
+    const bool to_infinity = mode == EM_ROUND_NEAREST || (mode == EM_ROUND_UP && !negative) ||
+                             (mode == EM_ROUND_DOWN && negative);
+    const uint32_t overflow = to_infinity || magnitude == 0x7f800000u ? 0x7c00u : 0x7bffu;
+    half = half >= 0x7c00u ? overflow : half;
+    half = magnitude > 0x7f800000u ? EM_F16_NAN : half | negative << 15;
+    return (uint16_t)half;
+}
+
+EM_INLINE uint16_t em_bf16_of_float(float value, em_rounding mode)
+{
+    const uint32_t bits = em_bits_of_float(value);
+    const uint32_t magnitude = bits & 0x7fffffffu, negative = bits >> 31;
+    const uint32_t half = em_round_magnitude(magnitude, 16, negative, mode) | negative << 15;
+    return (uint16_t)(magnitude > 0x7f800000u ? EM_F16_NAN : half);
+}
+
+/* f64 to f32 so that rounding again to half is the same as rounding once: what is lost is kept in the last bit. */
+EM_INLINE float em_float_to_odd(double value)
+{
+    const float nearest = (float)value;
+    uint32_t bits = em_bits_of_float(nearest);
+    const double back = (double)nearest;
+    const double magnitude_back = back < 0.0 ? -back : back, magnitude = value < 0.0 ? -value : value;
+    bits = magnitude_back > magnitude ? bits - 1u : bits;
+    bits = magnitude_back != magnitude && value == value ? bits | 1u : bits;
+    return em_float_of(bits);
+}
+
+EM_INLINE uint16_t em_flush_f16(uint16_t half)
+{
+    return (uint16_t)((half & 0x7c00u) != 0 ? half : half & 0x8000u);
+}
+
+/* a + b in f64 with the lost part kept in the last bit, by the exact error of the sum. For rounding to nearest only. */
+EM_INLINE double em_add_to_odd(double a, double b)
+{
+    const double sum = a + b;
+    const double b_part = sum - a;
+    const double error = (a - (sum - b_part)) + (b - b_part);
+    uint64_t bits = em_bits_of_double(sum);
+    /* Toward zero first (an error of the other sign means that the sum was rounded away), then odd. */
+    const bool inexact = error > 0.0 || error < 0.0;
+    const bool away = (error > 0.0) == (sum < 0.0);
+    bits = inexact && (bits & 1u) == 0 ? (away ? bits - 1u : bits + 1u) : bits;
+    return em_double_of(bits);
+}
+
+/* a * b + c rounded once, in rounding to nearest. */
+EM_INLINE float em_fma(float a, float b, float c)
+{
+#if defined(__FMA__) || defined(__aarch64__)
+    return __builtin_fmaf(a, b, c);
+#else
+    return (float)em_add_to_odd((double)a * (double)b, (double)c); /* the product is exact */
+#endif
+}
+
+/* ---- rounding to an integer -------------------------------------------------------------------------------------- */
+
+EM_INLINE float em_integral(float value, em_rounding mode)
+{
+    const uint32_t sign = em_bits_of_float(value) & 0x80000000u;
+    const float magnitude = em_float_of(em_bits_of_float(value) & 0x7fffffffu);
+    const float nearest = (magnitude + 0x1p23f) - 0x1p23f;
+    const bool toward = mode == EM_ROUND_ZERO || (mode == EM_ROUND_DOWN && !sign) || (mode == EM_ROUND_UP && sign);
+    float rounded = nearest;
+    if (mode != EM_ROUND_NEAREST) {
+        const float down = nearest > magnitude ? nearest - 1.0f : nearest;
+        const float up = nearest < magnitude ? nearest + 1.0f : nearest;
+        rounded = toward ? down : up;
+    }
+    rounded = magnitude < 0x1p23f ? rounded : magnitude; /* NaN and infinity stay */
+    return em_float_of(em_bits_of_float(rounded) | sign);
+}
+
+EM_INLINE double em_integral_f64(double value, em_rounding mode)
+{
+    const uint64_t sign = em_bits_of_double(value) & 0x8000000000000000ull;
+    const double magnitude = em_double_of(em_bits_of_double(value) & 0x7fffffffffffffffull);
+    const double nearest = (magnitude + 0x1p52) - 0x1p52;
+    const bool toward = mode == EM_ROUND_ZERO || (mode == EM_ROUND_DOWN && !sign) || (mode == EM_ROUND_UP && sign);
+    double rounded = nearest;
+    if (mode != EM_ROUND_NEAREST) {
+        const double down = nearest > magnitude ? nearest - 1.0 : nearest;
+        const double up = nearest < magnitude ? nearest + 1.0 : nearest;
+        rounded = toward ? down : up;
+    }
+    rounded = magnitude < 0x1p52 ? rounded : magnitude;
+    return em_double_of(em_bits_of_double(rounded) | sign);
+}
+
+#endif
