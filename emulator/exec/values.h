@@ -13,6 +13,34 @@
 #define EM_F64_NAN 0xfff8000000000000ull
 #define EM_F16_NAN 0x7fffu /* of bf16 too */
 
+/* ---- the host's floating-point environment ------------------------------------------------------------------------ */
+
+/* Before and after the arithmetic of a handler; nothing at all for rounding to nearest without .ftz. The host's own
+ * flushing is used because it tests the result as the GPU does: rounded as if exponents had no end. */
+EM_INLINE uint64_t em_enter(em_rounding mode, bool flush)
+{
+    uint64_t old = 0;
+    if (mode != EM_ROUND_NEAREST || flush)
+        old = em_rounding_set(mode);
+    if (flush) {
+#if defined(__x86_64__)
+        _mm_setcsr(_mm_getcsr() | 0x8040u); /* FTZ, DAZ */
+        __asm__ volatile("" ::: "memory");
+#elif defined(__aarch64__)
+        uint64_t control;
+        __asm__ volatile("mrs %0, fpcr" : "=r"(control)::"memory");
+        __asm__ volatile("msr fpcr, %0" ::"r"(control | 1ull << 24) : "memory");
+#endif
+    }
+    return old;
+}
+
+EM_INLINE void em_leave(em_rounding mode, bool flush, uint64_t old)
+{
+    if (mode != EM_ROUND_NEAREST || flush)
+        em_rounding_restore(old);
+}
+
 /* ---- f32 -------------------------------------------------------------------------------------------------------- */
 
 EM_INLINE float em_canonical(float value)
@@ -134,7 +162,13 @@ EM_INLINE double em_add_to_odd(double a, double b)
     return em_double_of(bits);
 }
 
-/* a * b + c rounded once, in rounding to nearest. */
+/* a * b + c rounded once as the host is set. */
+EM_INLINE float em_fma_directed(float a, float b, float c)
+{
+    return __builtin_fmaf(a, b, c);
+}
+
+/* The same in rounding to nearest. */
 EM_INLINE float em_fma(float a, float b, float c)
 {
 #if defined(__FMA__) || defined(__aarch64__)
