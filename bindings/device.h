@@ -7,6 +7,7 @@ typedef struct device_object {
     PyObject_HEAD
     cc_device *core; /* never NULL, never freed */
     int ordinal;
+    cc_context *primary;         /* NULL until first needed; then kept for the life of the process */
     struct device_frame *frames; /* what `with device:` restores, innermost first, of all threads */
     PyObject *context;           /* these are made when first asked for; NULL until then */
     PyObject *default_stream;
@@ -30,8 +31,13 @@ PyObject *device_from_core(module_state *state, const cc_device *core);
 device_object *device_from_object(module_state *state, PyObject *object, const char *what);
 /* The Device of the current context, else device 0. Borrowed. */
 device_object *device_current(module_state *state);
+/* The primary context, made at first need with the GIL given up. Borrowed; NULL with an exception. */
+cc_context *device_primary(module_state *state, device_object *device);
 /* New reference to the device's memory resource, its default pool unless it was set. */
 PyObject *device_memory_resource_of(module_state *state, device_object *device);
 PyObject *device_default_stream_of(module_state *state, device_object *device);
+
+/* properties.c */
+PyObject *device_properties_new(module_state *state, cc_device *core);
 
 #endif

@@ -44,13 +44,23 @@ int size_from_object(PyObject *object, const char *what, size_t *size)
     return 0;
 }
 
+/* The handle classes of other libraries have __int__, but no __index__; floats of any kind have __float__ too. */
+static PyObject *integer_of(PyObject *object, const char *what)
+{
+    const PyNumberMethods *methods = Py_TYPE(object)->tp_as_number;
+    if (!PyBool_Check(object) && methods != NULL) {
+        if (methods->nb_index != NULL)
+            return PyNumber_Index(object);
+        if (methods->nb_int != NULL && methods->nb_float == NULL)
+            return PyNumber_Long(object);
+    }
+    PyErr_Format(PyExc_TypeError, "%s must be an int, not %.100s", what, Py_TYPE(object)->tp_name);
+    return NULL;
+}
+
 int address_from_object(PyObject *object, const char *what, uint64_t *address)
 {
-    if (PyBool_Check(object) || !PyIndex_Check(object)) {
-        PyErr_Format(PyExc_TypeError, "%s must be an int, not %.100s", what, Py_TYPE(object)->tp_name);
-        return -1;
-    }
-    PyObject *number = PyNumber_Index(object);
+    PyObject *number = integer_of(object, what);
     if (number == NULL)
         return -1;
     const unsigned long long value = PyLong_AsUnsignedLongLong(number);
@@ -203,21 +213,12 @@ static int add_functions(PyObject *module)
     return 0;
 }
 
-static PyObject *default_stream(module_state *state, CUstream native)
-{
-    cc_error error;
-    cc_stream *core;
-    if (cc_stream_wrap(native, NULL, NULL, NULL, &core, &error) < 0)
-        return raise_error(state, &error);
-    return stream_from_core(state, core);
-}
-
 static int make_default_streams(module_state *state, PyObject *module)
 {
-    state->legacy_default_stream = default_stream(state, CU_STREAM_LEGACY);
+    state->legacy_default_stream = stream_default(state, CU_STREAM_LEGACY, NULL);
     if (state->legacy_default_stream == NULL)
         return -1;
-    state->per_thread_default_stream = default_stream(state, CU_STREAM_PER_THREAD);
+    state->per_thread_default_stream = stream_default(state, CU_STREAM_PER_THREAD, NULL);
     if (state->per_thread_default_stream == NULL)
         return -1;
     if (PyModule_AddObjectRef(module, "LEGACY_DEFAULT_STREAM", state->legacy_default_stream) < 0)

@@ -31,6 +31,8 @@
 #define METH_KEYWORD_CALL (METH_FASTCALL | METH_KEYWORDS)              /* (self, args, count, names) */
 #define METH_CLASS_CALL (METH_METHOD | METH_FASTCALL | METH_KEYWORDS)  /* (self, defining class, args, count, names) */
 
+#define FUNCTION(name) ((PyCFunction)(void (*)(void))(name))           /* of any signature, for a PyMethodDef */
+
 typedef struct mailbox mailbox;
 
 typedef struct module_state {
@@ -87,7 +89,7 @@ static inline int open_driver(module_state *state)
 /* An int that is no bool, for sizes: 0, or -1 with TypeError, ValueError where negative, OverflowError where too large.
  * `what` is the name used in the message: "size". */
 int size_from_object(PyObject *object, const char *what, size_t *size);
-/* An address or handle: 0 to 2**64 - 1; anything with __index__. */
+/* An address or handle: 0 to 2**64 - 1; an int, or an object that converts to one without being a float. */
 int address_from_object(PyObject *object, const char *what, uint64_t *address);
 
 #endif

@@ -6,7 +6,8 @@
 typedef struct stream_object {
     PyObject_HEAD
     cc_stream *core; /* NULL after close() */
-    CUstream native; /* stays after close(), so that hash and equality stay */
+    CUstream native;   /* stays after close(), so that hash and equality stay */
+    CUcontext context; /* of a default stream that belongs to one device; else NULL */
     PyObject *weak_references;
 } stream_object;
 
@@ -19,8 +20,11 @@ PyObject *stream_from_core(module_state *state, cc_stream *core);
 int stream_from_object(module_state *state, PyObject *object, cc_stream **core);
 /* The same for a known Stream: a new reference into core, or NULL with ClosedError. */
 cc_stream *stream_hold(PyObject *stream);
-/* device.create_stream(obj, options), context.create_stream(options) */
+/* The default stream `native` of a context, or with context NULL of whatever context is current. */
+PyObject *stream_default(module_state *state, CUstream native, cc_context *context);
+/* A new stream; options: None or NULL, a StreamOptions, or a dictionary. */
 PyObject *stream_create(module_state *state, cc_context *context, PyObject *options);
-PyObject *stream_wrap_object(module_state *state, PyObject *object);
+/* A Stream of another library's stream, which it keeps alive. */
+PyObject *stream_wrap_object(module_state *state, cc_context *context, PyObject *object);
 
 #endif
