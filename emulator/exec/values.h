@@ -98,9 +98,9 @@ EM_INLINE uint32_t em_round_magnitude(uint32_t magnitude, uint32_t shift, uint32
     case EM_ROUND_NEAREST:
         return kept + ((rest + (kept & 1u)) > half ? 1u : 0u);
     case EM_ROUND_UP:
-        return kept + (uint32_t)((rest != 0) & (negative == 0));
+        return kept + (uint32_t)(rest != 0 && negative == 0);
     case EM_ROUND_DOWN:
-        return kept + (uint32_t)((rest != 0) & (negative != 0));
+        return kept + (uint32_t)(rest != 0 && negative != 0);
     default:
         return kept;
     }
