@@ -1,0 +1,154 @@
+/* Contexts: the primary ones, which are ours to use, and foreign ones, which we only meet. */
+#include "internal.h"
+
+#include <stdlib.h>
+
+static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
+static cc_context *registry; /* foreign contexts, each kept once met: streams and callers borrow them */
+
+int cc__enter_other(cc__scope *scope, CUcontext native, cc_error *error)
+{
+    if (CC__CALL(error, cuCtxGetCurrent, &scope->previous) || CC__CALL(error, cuCtxSetCurrent, native))
+        return -1;
+    scope->switched = true;
+    return 0;
+}
+
+void cc__leave_other(const cc__scope *scope)
+{
+    (void)cc__driver.cuCtxSetCurrent(scope->previous);
+}
+
+static unsigned long long id_of(CUcontext native)
+{
+    unsigned long long id = 0;
+    if (!cc__driver.cuCtxGetId || cc__driver.cuCtxGetId(native, &id) != CUDA_SUCCESS)
+        id = 0;
+    return id;
+}
+
+cc_context *cc__context_new(CUcontext native, cc_device *device)
+{
+    cc_context *context = calloc(1, sizeof *context);
+    if (!context)
+        return NULL;
+    cc__count_start(&context->count);
+    context->native = native;
+    context->device = device;
+    context->id = id_of(native);
+    pthread_mutex_init(&context->lock, NULL);
+    return context;
+}
+
+/* A primary context that somebody else retained (another library set it current) is found as ours. */
+static int find_primary(CUcontext native, cc_device *device, cc_context **context, cc_error *error)
+{
+    unsigned flags;
+    int active;
+    *context = NULL;
+    if (CC__CALL(error, cuDevicePrimaryCtxGetState, device->native, &flags, &active))
+        return -1;
+    if (!active)
+        return 0;
+    if (cc_device_primary_context(device, context, error))
+        return -1;
+    if ((*context)->native != native)
+        *context = NULL;
+    return 0;
+}
+
+static cc_device *device_of(CUcontext native, cc_error *error)
+{
+    cc__scope scope;
+    CUdevice number;
+    cc_device *device = NULL;
+    if (cc__enter_other(&scope, native, error))
+        return NULL;
+    if (CC__CALL(error, cuCtxGetDevice, &number) == 0 && cc__device_of_native(number, &device, error))
+        device = NULL;
+    cc__leave_other(&scope);
+    return device;
+}
+
+static cc_context *find_registered(CUcontext native)
+{
+    cc_context *found = registry;
+    while (found && !(found->native == native && found->id == id_of(native)))
+        found = found->next;
+    return found;
+}
+
+static int find_foreign(CUcontext native, cc_device *device, cc_context **context, cc_error *error)
+{
+    pthread_mutex_lock(&registry_lock);
+    *context = find_registered(native);
+    if (!*context && (*context = cc__context_new(native, device)) != NULL) {
+        (*context)->next = registry;
+        registry = *context;
+    }
+    pthread_mutex_unlock(&registry_lock);
+    return *context ? 0 : cc__fail_memory(error);
+}
+
+int cc__context_find(CUcontext native, cc_context **context, cc_error *error)
+{
+    const cc__device_table *table;
+    if (cc__devices(&table, error))
+        return -1;
+    for (int i = 0; i < table->count; i++) {
+        *context = atomic_load_explicit(&table->devices[i].primary, memory_order_acquire);
+        if (*context && (*context)->native == native)
+            return 0;
+    }
+    cc_device *device = device_of(native, error);
+    if (!device || find_primary(native, device, context, error))
+        return -1;
+    return *context ? 0 : find_foreign(native, device, context, error);
+}
+
+int cc_context_from_native(CUcontext native, cc_context **context, cc_error *error)
+{
+    if (!native)
+        return cc__fail(error, CC_INVALID, "NULL is no context");
+    if (cc__need_driver(error) || cc__context_find(native, context, error))
+        return -1;
+    cc__count_add(&(*context)->count);
+    return 0;
+}
+
+cc_context *cc_context_retain(cc_context *context)
+{
+    cc__count_add(&context->count);
+    return context;
+}
+
+/* The table of devices, or the registry, holds one reference for ever: this never destroys a context. */
+void cc_context_release(cc_context *context)
+{
+    if (context)
+        (void)cc__count_drop(&context->count);
+}
+
+CUcontext cc_context_native(const cc_context *context)
+{
+    return context->native;
+}
+
+cc_device *cc_context_device(const cc_context *context)
+{
+    return context->device;
+}
+
+int cc_context_get_current(CUcontext *native, cc_error *error)
+{
+    if (cc__need_driver(error))
+        return -1;
+    return CC__CALL(error, cuCtxGetCurrent, native);
+}
+
+int cc_context_set_current(CUcontext native, cc_error *error)
+{
+    if (cc__need_driver(error))
+        return -1;
+    return CC__CALL(error, cuCtxSetCurrent, native);
+}

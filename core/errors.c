@@ -1,0 +1,135 @@
+/* The only place where a CUresult or an nvrtcResult becomes a cc_error. */
+#include "internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name, *text;
+} statuses[] = {
+#define CC_STATUS(name, text) {"CC_" #name, text},
+#include "errors.def"
+#undef CC_STATUS
+};
+
+static const struct {
+    CUresult code;
+    const char *name, *advice;
+} advices[] = {
+#define CC_DRIVER_ERROR(code, advice) {code, #code, advice},
+#include "driver_errors.def"
+#undef CC_DRIVER_ERROR
+};
+
+enum { ADVICE_COUNT = sizeof advices / sizeof advices[0] };
+
+static const char *advice_of(CUresult code)
+{
+    for (size_t i = 0; i < ADVICE_COUNT; i++)
+        if (advices[i].code == code)
+            return advices[i].advice;
+    return NULL;
+}
+
+const char *cc__driver_error_name(CUresult code)
+{
+    const char *name = NULL;
+    if (cc__driver.cuGetErrorName && cc__driver.cuGetErrorName(code, &name) == CUDA_SUCCESS && name)
+        return name;
+    for (size_t i = 0; i < ADVICE_COUNT; i++)
+        if (advices[i].code == code)
+            return advices[i].name;
+    return "CUDA_ERROR_UNKNOWN";
+}
+
+const char *cc__driver_error_text(CUresult code)
+{
+    const char *text = NULL;
+    if (cc__driver.cuGetErrorString && cc__driver.cuGetErrorString(code, &text) == CUDA_SUCCESS && text)
+        return text;
+    return "the driver has no text for this error";
+}
+
+/* Appends without ever passing the end; a text that is cut ends in "...". */
+static void append(cc_error *error, const char *format, va_list arguments)
+{
+    size_t length = strlen(error->text), room = sizeof error->text - length;
+    int written = vsnprintf(error->text + length, room, format, arguments);
+    if (written > 0 && (size_t)written >= room)
+        memcpy(error->text + sizeof error->text - 4, "...", 4);
+}
+
+int cc__explain(cc_error *error, const char *format, ...)
+{
+    if (error) {
+        va_list arguments;
+        va_start(arguments, format);
+        append(error, format, arguments);
+        va_end(arguments);
+    }
+    return -1;
+}
+
+static void start(cc_error *error, cc_domain domain, int code, const char *name, const char *function)
+{
+    error->domain = domain;
+    error->code = code;
+    error->name = name;
+    error->function = function;
+    error->text[0] = '\0';
+    error->log = NULL;
+}
+
+int cc__fail(cc_error *error, cc_status status, const char *format, ...)
+{
+    if (!error)
+        return -1;
+    start(error, CC_DOMAIN_CORE, (int)status, statuses[status].name, NULL);
+    if (!format)
+        return cc__explain(error, "%s", statuses[status].text);
+    va_list arguments;
+    va_start(arguments, format);
+    append(error, format, arguments);
+    va_end(arguments);
+    return -1;
+}
+
+int cc__fail_memory(cc_error *error)
+{
+    return cc__fail(error, CC_NO_HOST_MEMORY, NULL);
+}
+
+int cc__fail_driver(cc_error *error, CUresult code, const char *function)
+{
+    if (!error)
+        return -1;
+    /* First of all: any other driver call would make the emulator forget what it knows of this failure. */
+    char detail[sizeof error->text];
+    detail[0] = '\0';
+    if (cc__driver.cuEmulatorErrorDetail && cc__driver.cuEmulatorErrorDetail(detail, sizeof detail) != CUDA_SUCCESS)
+        detail[0] = '\0';
+
+    start(error, CC_DOMAIN_DRIVER, (int)code, cc__driver_error_name(code), function);
+    cc__explain(error, "%s in %s: %s.", error->name, function, cc__driver_error_text(code));
+    if (detail[0])
+        return cc__explain(error, "\n%s", detail); /* knows better than the general advice */
+    const char *advice = advice_of(code);
+    return advice ? cc__explain(error, " %s", advice) : -1;
+}
+
+int cc__fail_nvrtc(cc_error *error, int code, const char *name, const char *function)
+{
+    if (!error)
+        return -1;
+    start(error, CC_DOMAIN_NVRTC, code, name, function);
+    return cc__explain(error, "%s in %s.", name, function);
+}
+
+void cc_error_clear(cc_error *error)
+{
+    free(error->log);
+    error->log = NULL;
+    error->text[0] = '\0';
+}

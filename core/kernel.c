@@ -1,0 +1,262 @@
+/* Kernels: handles, attributes, and the signature that launch arguments are held against. */
+#include "internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- handles
+ * -------------------------------------------------------------------------------------------------------------- */
+
+static cc_kernel *kernel_new(CUkernel native, cc_library *library, const char *name, cc_error *error)
+{
+    int device_count;
+    if (cc_device_count(&device_count, error))
+        return NULL;
+    cc_kernel *kernel = calloc(1, sizeof *kernel + (size_t)device_count * sizeof kernel->limits[0]);
+    char *copy = strdup(name);
+    if (!kernel || !copy) {
+        free(kernel);
+        free(copy);
+        cc__fail_memory(error);
+        return NULL;
+    }
+    cc__count_start(&kernel->count);
+    kernel->native = native;
+    kernel->library = library ? cc_library_retain(library) : NULL;
+    kernel->name = copy;
+    kernel->device_count = device_count;
+    pthread_mutex_init(&kernel->lock, NULL);
+    return kernel;
+}
+
+static int fail_unknown(cc_library *library, const char *name, cc_error *error)
+{
+    enum { SHOWN = 20 };
+    const char *const *names;
+    size_t count;
+    cc__fail(error, CC_NO_SUCH_KERNEL, "there is no kernel '%s'", name);
+    if (cc_library_kernel_names(library, &names, &count, NULL))
+        return cc__explain(error, " in this code");
+    if (count == 0)
+        return cc__explain(error, ": this code has no kernels");
+    cc__explain(error, "; there is: ");
+    for (size_t i = 0; i < count && i < SHOWN; i++)
+        cc__explain(error, "%s%s", i ? ", " : "", names[i]);
+    if (count > SHOWN)
+        cc__explain(error, " and %zu more", count - SHOWN);
+    return cc__explain(error, ". A C++ kernel has a mangled name: declare it extern \"C\", or ask for it by its name "
+                              "expression.");
+}
+
+int cc_kernel_get(cc_library *library, const char *name, cc_kernel **kernel, cc_error *error)
+{
+    CUkernel native;
+    CUresult code = cc__driver.cuLibraryGetKernel(&native, library->native, name);
+    if (code == CUDA_ERROR_NOT_FOUND)
+        return fail_unknown(library, name, error);
+    if (cc__check(code, error, "cuLibraryGetKernel"))
+        return -1;
+    *kernel = kernel_new(native, library, name, error);
+    return *kernel ? 0 : -1;
+}
+
+int cc_kernel_wrap(CUkernel native, cc_library *library, cc_release_function release, void *owner, cc_kernel **kernel,
+                   cc_error *error)
+{
+    const char *name = "";
+    if (cc__need_driver(error))
+        return -1;
+    if (cc__driver.cuKernelGetName && CC__CALL(error, cuKernelGetName, &name, native))
+        return -1;
+    *kernel = kernel_new(native, library, name, error);
+    if (!*kernel)
+        return -1;
+    (*kernel)->release = release;
+    (*kernel)->owner = owner;
+    return 0;
+}
+
+cc_kernel *cc_kernel_retain(cc_kernel *kernel)
+{
+    cc__count_add(&kernel->count);
+    return kernel;
+}
+
+void cc_kernel_release(cc_kernel *kernel)
+{
+    if (!kernel || !cc__count_drop(&kernel->count))
+        return;
+    if (kernel->release)
+        kernel->release(kernel->owner);
+    cc_library_release(kernel->library);
+    pthread_mutex_destroy(&kernel->lock);
+    free((void *)(uintptr_t)atomic_load(&kernel->signature));
+    free(kernel->name);
+    free(kernel);
+}
+
+CUkernel cc_kernel_native(const cc_kernel *kernel)
+{
+    return kernel->native;
+}
+
+const char *cc_kernel_name(const cc_kernel *kernel)
+{
+    return kernel->name;
+}
+
+cc_library *cc_kernel_library(const cc_kernel *kernel)
+{
+    return kernel->library;
+}
+
+/* ---- attributes
+ * -------------------------------------------------------------------------------------------------------------- */
+
+int cc_kernel_attribute(cc_kernel *kernel, cc_device *device, CUfunction_attribute attribute, int *value,
+                        cc_error *error)
+{
+    cc_context *context;
+    cc__scope scope;
+    if (cc_device_primary_context(device, &context, error) || cc__enter(&scope, context, error))
+        return -1;
+    int status = CC__CALL(error, cuKernelGetAttribute, value, attribute, kernel->native, device->native);
+    cc__leave(&scope);
+    return status;
+}
+
+int cc__kernel_set_attribute_lock_held(cc_kernel *kernel, cc_device *device, CUfunction_attribute attribute, int value,
+                                       cc_error *error)
+{
+    cc_context *context;
+    cc__scope scope;
+    if (cc_device_primary_context(device, &context, error) || cc__enter(&scope, context, error))
+        return -1;
+    int status = CC__CALL(error, cuKernelSetAttribute, attribute, value, kernel->native, device->native);
+    cc__leave(&scope);
+    if (!status && attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
+        atomic_store_explicit(&kernel->limits[device->ordinal].dynamic_shared, (unsigned)value, memory_order_relaxed);
+    return status;
+}
+
+int cc_kernel_set_attribute(cc_kernel *kernel, cc_device *device, CUfunction_attribute attribute, int value,
+                            cc_error *error)
+{
+    pthread_mutex_lock(&kernel->lock);
+    int status = cc__kernel_set_attribute_lock_held(kernel, device, attribute, value, error);
+    pthread_mutex_unlock(&kernel->lock);
+    return status;
+}
+
+/* ---- signature
+ * --------------------------------------------------------------------------------------------------------------- */
+
+typedef struct signature { /* one block: the public part, then its parameters */
+    cc_signature public;
+    cc_parameter parameters[];
+} signature;
+
+static signature *signature_new(uint32_t count)
+{
+    signature *made = calloc(1, sizeof *made + count * sizeof made->parameters[0]);
+    if (made) {
+        made->public.parameters = made->parameters;
+        made->public.count = count;
+    }
+    return made;
+}
+
+/* The largest power of two up to 16 that the place and the size allow. */
+static uint32_t likely_align(uint32_t offset, uint32_t size)
+{
+    uint32_t bits = offset | size | 16;
+    return bits & (~bits + 1);
+}
+
+/* As the driver tells it: offsets and sizes, no types. NULL and an error, or an unknown signature where the driver has
+ * no such call. */
+static signature *ask_driver(cc_kernel *kernel, cc_error *error)
+{
+    enum { MOST = 32764 }; /* bytes that a kernel can take, so more than its parameters */
+    uint32_t count = 0;
+    size_t offset, size;
+    CUresult code = CUDA_SUCCESS;
+    if (cc__driver.cuKernelGetParamInfo)
+        while (count <= MOST &&
+               (code = cc__driver.cuKernelGetParamInfo(kernel->native, count, &offset, &size)) == CUDA_SUCCESS)
+            count++;
+    if (code != CUDA_SUCCESS && code != CUDA_ERROR_INVALID_VALUE) { /* INVALID_VALUE: one past the last */
+        cc__fail_driver(error, code, "cuKernelGetParamInfo");
+        return NULL;
+    }
+    signature *made = signature_new(count);
+    if (!made) {
+        cc__fail_memory(error);
+        return NULL;
+    }
+    made->public.is_known = cc__driver.cuKernelGetParamInfo != NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        cc_parameter *parameter = &made->parameters[i];
+        if (cc__driver.cuKernelGetParamInfo(kernel->native, i, &offset, &size) != CUDA_SUCCESS)
+            offset = size = 0;
+        parameter->offset = (uint32_t)offset;
+        parameter->size = (uint32_t)size;
+        parameter->align = likely_align(parameter->offset, parameter->size);
+    }
+    return made;
+}
+
+static bool agree(const signature *told, const cc__entry *entry)
+{
+    if (told->public.count != entry->count)
+        return false;
+    for (uint32_t i = 0; i < entry->count; i++)
+        if (told->parameters[i].offset != entry->parameters[i].offset ||
+            told->parameters[i].size != entry->parameters[i].size)
+            return false;
+    return true;
+}
+
+static signature *combine(cc_kernel *kernel, cc_error *error)
+{
+    const cc__entry *entry = NULL;
+    if (kernel->library && cc__library_entry(kernel->library, kernel->name, &entry, error))
+        return NULL;
+    signature *made = ask_driver(kernel, error);
+    if (!made)
+        return NULL;
+    if (entry && !made->public.is_known) {
+        free(made);
+        made = signature_new(entry->count);
+        if (!made) {
+            cc__fail_memory(error);
+            return NULL;
+        }
+        made->public.is_known = true;
+    } else if (!entry || !agree(made, entry)) {
+        entry = NULL; /* where the two differ, the driver is right */
+    }
+    if (entry && entry->count)
+        memcpy(made->parameters, entry->parameters, entry->count * sizeof made->parameters[0]);
+    for (uint32_t i = 0; i < made->public.count; i++)
+        if (made->parameters[i].offset + made->parameters[i].size > made->public.bytes)
+            made->public.bytes = made->parameters[i].offset + made->parameters[i].size;
+    return made;
+}
+
+int cc_kernel_signature(cc_kernel *kernel, const cc_signature **found, cc_error *error)
+{
+    *found = atomic_load_explicit(&kernel->signature, memory_order_acquire);
+    if (CC__LIKELY(*found != NULL))
+        return 0;
+    pthread_mutex_lock(&kernel->lock);
+    *found = atomic_load_explicit(&kernel->signature, memory_order_relaxed);
+    if (!*found) {
+        signature *made = combine(kernel, error);
+        *found = made ? &made->public : NULL;
+        atomic_store_explicit(&kernel->signature, *found, memory_order_release);
+    }
+    pthread_mutex_unlock(&kernel->lock);
+    return *found ? 0 : -1;
+}

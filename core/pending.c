@@ -1,0 +1,77 @@
+/* Objects of the caller's that queued work still uses, each with an event recorded behind that work. */
+#include "internal.h"
+
+#include <stdlib.h>
+
+static CUresult mark(CUstream stream, CUevent *event)
+{
+    CUresult code = cc__driver.cuEventCreate(event, CU_EVENT_DISABLE_TIMING);
+    if (code != CUDA_SUCCESS)
+        return code;
+    code = cc__driver.cuEventRecord(*event, stream);
+    if (code != CUDA_SUCCESS)
+        (void)cc__driver.cuEventDestroy(*event);
+    return code;
+}
+
+void cc__context_keep(cc_context *context, CUstream stream, cc_release_function release, void *object)
+{
+    cc__pending *pending = malloc(sizeof *pending);
+    if (!pending || mark(stream, &pending->event) != CUDA_SUCCESS) {
+        free(pending);
+        (void)cc__driver.cuStreamSynchronize(stream);
+        release(object);
+        return;
+    }
+    pending->release = release;
+    pending->object = object;
+    pthread_mutex_lock(&context->lock);
+    pending->next = atomic_load_explicit(&context->pending, memory_order_relaxed);
+    atomic_store_explicit(&context->pending, pending, memory_order_release);
+    pthread_mutex_unlock(&context->lock);
+}
+
+bool cc_context_has_pending(const cc_context *context)
+{
+    return atomic_load_explicit(&context->pending, memory_order_relaxed) != NULL;
+}
+
+/* Takes what is finished, or all, out of the list. In a context that is lost nothing runs any more, so that any answer
+ * but "not ready" means finished. */
+static cc__pending *take(cc_context *context, bool all)
+{
+    cc__pending *taken = NULL, *kept = NULL, *next;
+    pthread_mutex_lock(&context->lock);
+    for (cc__pending *pending = atomic_load(&context->pending); pending; pending = next) {
+        next = pending->next;
+        bool finished = all || cc__driver.cuEventQuery(pending->event) != CUDA_ERROR_NOT_READY;
+        cc__pending **list = finished ? &taken : &kept;
+        pending->next = *list;
+        *list = pending;
+    }
+    atomic_store_explicit(&context->pending, kept, memory_order_release);
+    pthread_mutex_unlock(&context->lock);
+    return taken;
+}
+
+void cc_context_collect(cc_context *context, bool wait_for_all)
+{
+    cc__scope scope;
+    if (!cc_context_has_pending(context))
+        return;
+    bool entered = cc__enter(&scope, context, NULL) == 0;
+    cc__pending *taken = take(context, wait_for_all), *next;
+    for (cc__pending *pending = taken; pending; pending = pending->next) {
+        if (wait_for_all)
+            (void)cc__driver.cuEventSynchronize(pending->event);
+        (void)cc__driver.cuEventDestroy(pending->event);
+    }
+    if (entered)
+        cc__leave(&scope);
+    /* Last, with no lock held and the thread's own context current: release may run anything. */
+    for (cc__pending *pending = taken; pending; pending = next) {
+        next = pending->next;
+        pending->release(pending->object);
+        free(pending);
+    }
+}
