@@ -212,4 +212,135 @@ EM_INLINE double em_integral_f64(double value, em_rounding mode)
     return em_double_of(em_bits_of_double(rounded) | sign);
 }
 
+/* ---- float to integer ------------------------------------------------------------------------------------------------ */
+
+/* Out of range gives the nearest limit. A NaN gives 0 for 32 bits and fewer, the top bit alone for 64 bits and
+ * whenever it was an f64. The conversions of C stay in the range where they are defined. */
+EM_INLINE int32_t em_f32_clamped(float value, float low, float high)
+{
+    const float at_least = value < low ? low : value;
+    const float limited = at_least > high ? high : at_least;
+    return (int32_t)(value == value ? limited : 0.0f);
+}
+
+EM_INLINE int32_t em_f32_s32(float value)
+{
+    const bool fits = value >= -0x1p31f && value < 0x1p31f;
+    const int32_t whole = (int32_t)(fits ? value : 0.0f);
+    return value >= 0x1p31f ? INT32_MAX : value < -0x1p31f ? INT32_MIN : whole;
+}
+
+EM_INLINE uint32_t em_f32_u32(float value)
+{
+    const float lowered = value >= 0x1p31f ? value - 0x1p31f : value;
+    const bool fits = lowered >= 0.0f && lowered < 0x1p31f;
+    const uint32_t whole = (uint32_t)(int32_t)(fits ? lowered : 0.0f) | (value >= 0x1p31f ? 0x80000000u : 0u);
+    return value >= 0x1p32f ? UINT32_MAX : whole;
+}
+
+EM_INLINE int64_t em_f64_s64(double value)
+{
+    const bool fits = value >= -0x1p63 && value < 0x1p63;
+    const int64_t whole = (int64_t)(fits ? value : -0x1p63);
+    return value >= 0x1p63 ? INT64_MAX : whole;
+}
+
+EM_INLINE uint64_t em_f64_u64(double value)
+{
+    const double lowered = value >= 0x1p63 ? value - 0x1p63 : value;
+    const bool fits = lowered >= 0.0 && lowered < 0x1p63;
+    const uint64_t whole = (uint64_t)(int64_t)(fits ? lowered : 0.0) | (value >= 0x1p63 ? 1ull << 63 : 0u);
+    return value >= 0x1p64 ? UINT64_MAX : value == value ? whole : 1ull << 63;
+}
+
+EM_INLINE uint8_t em_f32_to_u8(float value, em_rounding mode)
+{
+    return (uint8_t)em_f32_clamped(em_integral(value, mode), 0.0f, 255.0f);
+}
+
+EM_INLINE int8_t em_f32_to_s8(float value, em_rounding mode)
+{
+    return (int8_t)em_f32_clamped(em_integral(value, mode), -128.0f, 127.0f);
+}
+
+EM_INLINE uint16_t em_f32_to_u16(float value, em_rounding mode)
+{
+    return (uint16_t)em_f32_clamped(em_integral(value, mode), 0.0f, 65535.0f);
+}
+
+EM_INLINE int16_t em_f32_to_s16(float value, em_rounding mode)
+{
+    return (int16_t)em_f32_clamped(em_integral(value, mode), -32768.0f, 32767.0f);
+}
+
+EM_INLINE int32_t em_f32_to_s32(float value, em_rounding mode)
+{
+    return em_f32_s32(mode == EM_ROUND_ZERO ? value : em_integral(value, mode));
+}
+
+EM_INLINE uint32_t em_f32_to_u32(float value, em_rounding mode)
+{
+    return em_f32_u32(em_integral(value, mode));
+}
+
+EM_INLINE int64_t em_f32_to_s64(float value, em_rounding mode)
+{
+    return em_f64_s64((double)em_integral(value, mode));
+}
+
+EM_INLINE uint64_t em_f32_to_u64(float value, em_rounding mode)
+{
+    return em_f64_u64((double)em_integral(value, mode));
+}
+
+/* The limits of 32 bits and fewer are exact in f64, so one clamp serves them. */
+EM_INLINE double em_f64_clamped(double value, em_rounding mode, double low, double high, double nan)
+{
+    const double whole = em_integral_f64(value, mode);
+    const double at_least = whole < low ? low : whole;
+    const double limited = at_least > high ? high : at_least;
+    return value == value ? limited : nan;
+}
+
+EM_INLINE uint8_t em_f64_to_u8(double value, em_rounding mode)
+{
+    return (uint8_t)(int32_t)em_f64_clamped(value, mode, 0.0, 255.0, 128.0);
+}
+
+EM_INLINE int8_t em_f64_to_s8(double value, em_rounding mode)
+{
+    return (int8_t)(int32_t)em_f64_clamped(value, mode, -128.0, 127.0, -128.0);
+}
+
+EM_INLINE uint16_t em_f64_to_u16(double value, em_rounding mode)
+{
+    return (uint16_t)(int32_t)em_f64_clamped(value, mode, 0.0, 65535.0, 32768.0);
+}
+
+EM_INLINE int16_t em_f64_to_s16(double value, em_rounding mode)
+{
+    return (int16_t)(int32_t)em_f64_clamped(value, mode, -32768.0, 32767.0, -32768.0);
+}
+
+EM_INLINE int32_t em_f64_to_s32(double value, em_rounding mode)
+{
+    return (int32_t)em_f64_clamped(value, mode, -0x1p31, 0x1p31 - 1.0, -0x1p31);
+}
+
+EM_INLINE uint32_t em_f64_to_u32(double value, em_rounding mode)
+{
+    const double limited = em_f64_clamped(value, mode, 0.0, 0x1p32 - 1.0, 0x1p31);
+    return (uint32_t)(int32_t)(limited - 0x1p31) ^ 0x80000000u;
+}
+
+EM_INLINE int64_t em_f64_to_s64(double value, em_rounding mode)
+{
+    return em_f64_s64(em_integral_f64(value, mode));
+}
+
+EM_INLINE uint64_t em_f64_to_u64(double value, em_rounding mode)
+{
+    return em_f64_u64(em_integral_f64(value, mode));
+}
+
 #endif
