@@ -1,0 +1,43 @@
+/* The arguments of one launch: Python objects turned into the bytes the kernel reads, held against its parameters. */
+#ifndef CUDA_CORE_BINDINGS_ARGUMENTS_H
+#define CUDA_CORE_BINDINGS_ARGUMENTS_H
+
+#include "kernel.h"
+
+#include <stdalign.h>
+
+enum { ARGUMENTS_INLINE = 64, ARGUMENT_BYTES_INLINE = 1024 };
+
+typedef struct arguments {
+    module_state *state;
+    kernel_object *kernel;
+    cc_stream *stream; /* buffers are marked as used on it, foreign arrays are ordered with it */
+    cc_device *device; /* that the kernel will run on */
+    void **slots;      /* what cc_launch reads: one pointer a parameter */
+    unsigned char *bytes;
+    void *heap; /* NULL unless there is more than fits below */
+    void *inline_slots[ARGUMENTS_INLINE];
+    alignas(16) unsigned char inline_bytes[ARGUMENT_BYTES_INLINE];
+} arguments;
+
+/* Fills slots and bytes; the first four fields are set by the caller. 0, or -1 with an exception that names kernel,
+ * index and parameter; nothing is to be freed then. */
+int arguments_pack(arguments *self, PyObject *const *args, Py_ssize_t count);
+void arguments_free(arguments *self);
+
+/* For the files that pack one kind: refusals that name kernel, index and parameter. -1 always. */
+int argument_refuse(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *exception,
+                    const char *format, ...);
+int argument_refuse_error(const arguments *self, Py_ssize_t index, cc_error *error);
+
+/* bits.c: objects that export their bytes, such as NumPy and ctypes scalars. 1 packed, 0 not of this kind, -1 refused.
+ */
+int argument_pack_bits(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
+                       void *slot);
+/* What such an object is by itself, for kernels whose parameters are not known. 1, 0 or -1 as above. */
+int argument_measure_bits(PyObject *object, cc_parameter *parameter);
+/* arrays.c: objects with __cuda_array_interface__ or __dlpack__. 1 packed, 0 not of this kind, -1 refused. */
+int argument_pack_array(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
+                        void *slot);
+
+#endif

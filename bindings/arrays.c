@@ -1,0 +1,288 @@
+/* Arrays of other libraries as arguments: a kernel gets their pointer. DLPack goes first, since it tells the device and
+ * orders the producer's work with the stream; __cuda_array_interface__ is for those that have nothing else. */
+#include "arguments.h"
+
+#include "dlpack.h"
+#include "errors.h"
+
+/* 1 with a new reference, 0 where there is no such attribute, -1 with what reading it raised. */
+static int find_attribute(PyObject *object, PyObject *name, PyObject **value)
+{
+    *value = PyObject_GetAttr(object, name);
+    if (*value != NULL)
+        return 1;
+    if (!PyErr_ExceptionMatches(PyExc_AttributeError))
+        return -1;
+    PyErr_Clear();
+    return 0;
+}
+
+static int pack_address(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, CUdeviceptr pointer,
+                        void *slot)
+{
+    cc_error error;
+    if (cc_pack_pointer(parameter, pointer, slot, &error) < 0)
+        return argument_refuse_error(self, index, &error);
+    return 1;
+}
+
+static int refuse_device(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
+                         long device)
+{
+    return argument_refuse(self, index, parameter, PyExc_ValueError,
+                           "this %.100s is on device %ld, the kernel runs on device %d; copy it there first",
+                           Py_TYPE(object)->tp_name, device, cc_device_ordinal(self->device));
+}
+
+static int refuse_host(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object)
+{
+    return argument_refuse(self, index, parameter, PyExc_TypeError,
+                           "this %.100s is memory of the host; copy it to the device first: Buffer.copy_from",
+                           Py_TYPE(object)->tp_name);
+}
+
+static int refuse_strides(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object)
+{
+    return argument_refuse(
+        self, index, parameter, PyExc_ValueError,
+        "this %.100s is not contiguous, and a kernel is given only a pointer; pass a contiguous copy",
+        Py_TYPE(object)->tp_name);
+}
+
+/* Whether elements lie one after the other, the last dimension (`first` 0) or the first one varying fastest. */
+static bool is_dense(const int64_t *shape, const int64_t *strides, int count, int64_t unit, bool first_fastest)
+{
+    int64_t expected = unit;
+    for (int k = 0; k < count; k++) {
+        const int i = first_fastest ? k : count - 1 - k;
+        if (shape[i] != 1 && strides[i] != expected)
+            return false;
+        expected *= shape[i];
+    }
+    return true;
+}
+
+static bool is_contiguous(const int64_t *shape, const int64_t *strides, int count, int64_t unit)
+{
+    for (int i = 0; i < count; i++) {
+        if (shape[i] == 0)
+            return true;
+    }
+    return is_dense(shape, strides, count, unit, false) || is_dense(shape, strides, count, unit, true);
+}
+
+/* ---- DLPack ------------------------------------------------------------------------------------------------------ */
+
+/* 1 where a kernel on the launch's device may use the memory. */
+static int check_dlpack_device(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
+                               long *type)
+{
+    PyObject *pair = PyObject_CallMethodNoArgs(object, self->state->str_dlpack_device);
+    if (pair == NULL)
+        return -1;
+    long id;
+    const int read = PyTuple_Check(pair) && PyArg_ParseTuple(pair, "ll", type, &id);
+    Py_DECREF(pair);
+    if (!read)
+        return argument_refuse(self, index, parameter, PyExc_TypeError,
+                               "__dlpack_device__ of %.100s must return a tuple of two ints", Py_TYPE(object)->tp_name);
+    if (*type == DLPACK_CPU)
+        return refuse_host(self, index, parameter, object);
+    if (*type != DLPACK_CUDA && *type != DLPACK_CUDA_HOST && *type != DLPACK_CUDA_MANAGED)
+        return argument_refuse(self, index, parameter, PyExc_TypeError,
+                               "this %.100s is on a device that is not CUDA's (DLPack type %ld)",
+                               Py_TYPE(object)->tp_name, *type);
+    if (*type == DLPACK_CUDA && id != cc_device_ordinal(self->device))
+        return refuse_device(self, index, parameter, object, id);
+    return 1;
+}
+
+/* The capsule; new reference. Producers that know no versions yet are asked again without one. */
+static PyObject *export_dlpack(const arguments *self, PyObject *method, bool with_stream)
+{
+    /* 1 is the legacy default stream; 0 is not allowed, being ambiguous. */
+    const uintptr_t native = (uintptr_t)cc_stream_native(self->stream);
+    PyObject *stream = with_stream ? PyLong_FromSize_t(native == 0 ? 1 : native) : Py_NewRef(Py_None);
+    PyObject *keywords =
+        stream == NULL ? NULL
+                       : Py_BuildValue("{s:O,s:(ii)}", "stream", stream, "max_version", DLPACK_MAJOR, DLPACK_MINOR);
+    PyObject *none = keywords == NULL ? NULL : PyTuple_New(0);
+    PyObject *capsule = none == NULL ? NULL : PyObject_Call(method, none, keywords);
+    if (capsule == NULL && none != NULL && PyErr_ExceptionMatches(PyExc_TypeError)) {
+        PyErr_Clear();
+        if (PyDict_DelItemString(keywords, "max_version") == 0)
+            capsule = PyObject_Call(method, none, keywords);
+    }
+    Py_XDECREF(none);
+    Py_XDECREF(keywords);
+    Py_XDECREF(stream);
+    return capsule;
+}
+
+static const dlpack_tensor *tensor_of(PyObject *capsule)
+{
+    if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+        const dlpack_versioned *versioned = PyCapsule_GetPointer(capsule, "dltensor_versioned");
+        return versioned->major == DLPACK_MAJOR ? &versioned->tensor : NULL;
+    }
+    if (PyCapsule_IsValid(capsule, "dltensor"))
+        return &((const dlpack_managed *)PyCapsule_GetPointer(capsule, "dltensor"))->tensor;
+    return NULL;
+}
+
+static int pack_dlpack(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
+                       PyObject *method, void *slot)
+{
+    long type;
+    if (check_dlpack_device(self, index, parameter, object, &type) < 0)
+        return -1;
+    /* The capsule is not consumed: dropping it gives the tensor back, and `object` keeps the memory. */
+    PyObject *capsule = export_dlpack(self, method, type != DLPACK_CUDA_HOST);
+    if (capsule == NULL)
+        return -1;
+    const dlpack_tensor *tensor = tensor_of(capsule);
+    int status;
+    if (tensor == NULL)
+        status = argument_refuse(self, index, parameter, PyExc_TypeError,
+                                 "__dlpack__ of %.100s returned no tensor of DLPack %d", Py_TYPE(object)->tp_name,
+                                 DLPACK_MAJOR);
+    else if (tensor->strides != NULL && !is_contiguous(tensor->shape, tensor->strides, tensor->dimensions, 1))
+        status = refuse_strides(self, index, parameter, object);
+    else
+        status = pack_address(self, index, parameter, (CUdeviceptr)(uintptr_t)tensor->data + tensor->byte_offset, slot);
+    Py_DECREF(capsule);
+    return status;
+}
+
+/* ---- __cuda_array_interface__ ------------------------------------------------------------------------------------ */
+
+enum { MOST_DIMENSIONS = 64 };
+
+/* -1 with an exception; otherwise the number of dimensions read. */
+static int read_tuple(PyObject *tuple, int64_t values[MOST_DIMENSIONS])
+{
+    if (tuple == NULL || !PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) > MOST_DIMENSIONS) {
+        PyErr_SetString(PyExc_TypeError, "shape and strides of __cuda_array_interface__ must be tuples of ints");
+        return -1;
+    }
+    const Py_ssize_t count = PyTuple_GET_SIZE(tuple);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        values[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, i));
+        if (values[i] == -1 && PyErr_Occurred())
+            return -1;
+    }
+    return (int)count;
+}
+
+/* Bytes of an element: the number in "<f4". */
+static int64_t item_size(PyObject *interface)
+{
+    PyObject *type = PyDict_GetItemString(interface, "typestr");
+    const char *text = type != NULL && PyUnicode_Check(type) ? PyUnicode_AsUTF8(type) : NULL;
+    if (text == NULL || strlen(text) < 3)
+        return 0;
+    return strtoll(text + 2, NULL, 10);
+}
+
+/* 1 where the elements lie one after the other. */
+static int check_interface_strides(PyObject *interface)
+{
+    PyObject *strides = PyDict_GetItemString(interface, "strides");
+    if (strides == NULL || strides == Py_None)
+        return 1;
+    int64_t shape_values[MOST_DIMENSIONS], stride_values[MOST_DIMENSIONS];
+    const int count = read_tuple(PyDict_GetItemString(interface, "shape"), shape_values);
+    if (count < 0 || read_tuple(strides, stride_values) != count)
+        return -1;
+    return is_contiguous(shape_values, stride_values, count, item_size(interface));
+}
+
+static int read_interface_pointer(const arguments *self, Py_ssize_t index, const cc_parameter *parameter,
+                                  PyObject *interface, CUdeviceptr *pointer)
+{
+    PyObject *data = PyDict_GetItemString(interface, "data");
+    uint64_t address;
+    if (data == NULL || !PyTuple_Check(data) || PyTuple_GET_SIZE(data) < 1)
+        return argument_refuse(self, index, parameter, PyExc_TypeError,
+                               "'data' of __cuda_array_interface__ must be a tuple (address, read only)");
+    if (address_from_object(PyTuple_GET_ITEM(data, 0), "the address in __cuda_array_interface__", &address) < 0)
+        return -1;
+    *pointer = (CUdeviceptr)address;
+    return 0;
+}
+
+/* Later work of the launch's stream waits for what the producer has queued, as version 3 of the interface asks. */
+static int wait_for_producer(const arguments *self, Py_ssize_t index, PyObject *interface)
+{
+    PyObject *stream = PyDict_GetItemString(interface, "stream");
+    uint64_t native;
+    if (stream == NULL || stream == Py_None)
+        return 0;
+    if (address_from_object(stream, "the stream in __cuda_array_interface__", &native) < 0)
+        return -1;
+    if ((CUstream)(uintptr_t)native == cc_stream_native(self->stream))
+        return 0;
+    cc_error error;
+    cc_stream *producer;
+    if (cc_stream_wrap((CUstream)(uintptr_t)native, NULL, NULL, NULL, &producer, &error) < 0)
+        return argument_refuse_error(self, index, &error);
+    const int status = cc_stream_wait_stream(self->stream, producer, &error);
+    cc_stream_release(producer);
+    return status < 0 ? argument_refuse_error(self, index, &error) : 0;
+}
+
+/* The interface does not name the device: the driver is asked, where there are several. */
+static int check_interface_device(const arguments *self, Py_ssize_t index, const cc_parameter *parameter,
+                                  PyObject *object, CUdeviceptr pointer)
+{
+    cc_error error;
+    cc_placement placement;
+    if (self->state->device_count < 2 || pointer == 0)
+        return 0;
+    if (cc_pointer_placement(pointer, &placement, &error) < 0)
+        return argument_refuse_error(self, index, &error);
+    if (placement.device < 0 || placement.device == cc_device_ordinal(self->device) || placement.host_accessible)
+        return 0;
+    return refuse_device(self, index, parameter, object, placement.device);
+}
+
+static int pack_interface(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
+                          PyObject *interface, void *slot)
+{
+    if (!PyDict_Check(interface))
+        return argument_refuse(self, index, parameter, PyExc_TypeError,
+                               "__cuda_array_interface__ of %.100s must be a dict", Py_TYPE(object)->tp_name);
+    CUdeviceptr pointer = 0;
+    if (read_interface_pointer(self, index, parameter, interface, &pointer) < 0)
+        return -1;
+    const int contiguous = check_interface_strides(interface);
+    if (contiguous < 0)
+        return argument_refuse(self, index, parameter, PyExc_TypeError,
+                               "shape and strides of __cuda_array_interface__ must be tuples of the same length");
+    if (contiguous == 0)
+        return refuse_strides(self, index, parameter, object);
+    if (check_interface_device(self, index, parameter, object, pointer) < 0 ||
+        wait_for_producer(self, index, interface) < 0)
+        return -1;
+    return pack_address(self, index, parameter, pointer, slot);
+}
+
+/* ---- either ------------------------------------------------------------------------------------------------------ */
+
+int argument_pack_array(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
+                        void *slot)
+{
+    if (PyType_Check(object)) /* a class has the attributes of its instances */
+        return 0;
+    PyObject *found;
+    int status = find_attribute(object, self->state->str_dlpack, &found);
+    if (status == 1) {
+        status = pack_dlpack(self, index, parameter, object, found, slot);
+    } else if (status == 0) {
+        status = find_attribute(object, self->state->str_cuda_array_interface, &found);
+        if (status == 1)
+            status = pack_interface(self, index, parameter, object, found, slot);
+    }
+    Py_XDECREF(found);
+    return status;
+}

@@ -1,0 +1,96 @@
+"""CUDA for Python programmers: devices, streams, memory, programs, kernels and launches as Python objects.
+
+Importing this opens no CUDA library: the driver is opened when a Device is first asked for, the compiler when a
+Program is first compiled."""
+
+from cuda_core import _core
+from cuda_core._core import (
+    LEGACY_DEFAULT_STREAM,
+    PER_THREAD_DEFAULT_STREAM,
+    Buffer,
+    ClosedError,
+    CompileError,
+    ComputeCapability,
+    Context,
+    CUDAError,
+    Device,
+    DeviceMemoryResource,
+    DeviceProperties,
+    EmulatedDeviceWarning,
+    Event,
+    Kernel,
+    LaunchConfig,
+    LegacyPinnedMemoryResource,
+    MemoryResource,
+    NotSupportedError,
+    ObjectCode,
+    OutOfMemoryError,
+    PinnedMemoryResource,
+    Program,
+    Stream,
+    launch,
+)
+
+__version__ = _core.__version__
+
+__all__ = [
+    "LEGACY_DEFAULT_STREAM",
+    "PER_THREAD_DEFAULT_STREAM",
+    "Buffer",
+    "CUDAError",
+    "ClosedError",
+    "CompileError",
+    "ComputeCapability",
+    "Context",
+    "Device",
+    "DeviceMemoryResource",
+    "DeviceMemoryResourceOptions",
+    "DeviceProperties",
+    "EmulatedDeviceWarning",
+    "Event",
+    "EventOptions",
+    "Kernel",
+    "LaunchConfig",
+    "LegacyPinnedMemoryResource",
+    "MemoryResource",
+    "NotSupportedError",
+    "ObjectCode",
+    "OutOfMemoryError",
+    "PinnedMemoryResource",
+    "PinnedMemoryResourceOptions",
+    "Program",
+    "ProgramOptions",
+    "Stream",
+    "StreamOptions",
+    "__version__",
+    "launch",
+    "typing",
+]
+
+# The dataclasses import what the rest of the package does without: they come at first need.
+_OPTIONS = frozenset(
+    {
+        "DeviceMemoryResourceOptions",
+        "EventOptions",
+        "PinnedMemoryResourceOptions",
+        "ProgramOptions",
+        "StreamOptions",
+    }
+)
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name in _OPTIONS:
+        value = getattr(import_module("cuda_core._options"), name)
+    elif name == "typing":
+        value = import_module("cuda_core.typing")
+    else:
+        raise AttributeError(f"module 'cuda_core' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
