@@ -127,6 +127,16 @@ int cc_buffer_wrap(CUdeviceptr pointer, size_t size, cc_release_function release
     return 0;
 }
 
+int cc_pinned_free(cc_context *context, CUdeviceptr pointer, cc_error *error)
+{
+    cc__scope scope;
+    if (cc__enter(&scope, context, error))
+        return -1;
+    int status = CC__CALL(error, cuMemFreeHost, (void *)(uintptr_t)pointer);
+    cc__leave(&scope);
+    return status;
+}
+
 cc_buffer *cc_buffer_retain(cc_buffer *buffer)
 {
     cc__count_add(&buffer->count);

@@ -165,12 +165,16 @@ int cc_pool_attribute(cc_pool *pool, CUmemPool_attribute attribute, uint64_t *va
 int cc_pool_set_attribute(cc_pool *pool, CUmemPool_attribute attribute, uint64_t value, cc_error *error);
 int cc_pool_trim(cc_pool *pool, size_t keep, cc_error *error);
 int cc_pool_set_access(cc_pool *pool, cc_device *peer, bool readable, cc_error *error); /* cuMemPoolSetAccess */
+/* Memory of a pool that no cc_buffer owns: a caller's own cuMemAllocFromPoolAsync. cuMemFreeAsync */
+int cc_pool_free(cc_pool *pool, CUdeviceptr pointer, cc_stream *stream, cc_error *error);
 
 /* Stream-ordered; size 0 is allowed and takes no memory (pointer 0). cuMemAllocFromPoolAsync.
  * CUDA_ERROR_OUT_OF_MEMORY says the size asked, the pool's use, and the device's free and total memory. */
 int cc_buffer_allocate(cc_pool *pool, size_t size, cc_stream *stream, cc_buffer **buffer, cc_error *error);
 /* Page-locked host memory, outside any pool, at once: cuMemHostAlloc. */
 int cc_buffer_allocate_pinned(cc_context *context, size_t size, cc_buffer **buffer, cc_error *error);
+/* Page-locked memory that no cc_buffer owns: a caller's own cuMemHostAlloc. cuMemFreeHost */
+int cc_pinned_free(cc_context *context, CUdeviceptr pointer, cc_error *error);
 /* Device memory, outside any pool, at once: cuMemAlloc. */
 int cc_buffer_allocate_device(cc_context *context, size_t size, cc_buffer **buffer, cc_error *error);
 /* Memory that somebody else owns. What it is (host or device accessible, which device, managed) is asked of the driver at

@@ -196,3 +196,13 @@ int cc_pool_set_access(cc_pool *pool, cc_device *peer, bool readable, cc_error *
     };
     return CC__CALL(error, cuMemPoolSetAccess, pool->native, &access, 1);
 }
+
+int cc_pool_free(cc_pool *pool, CUdeviceptr pointer, cc_stream *stream, cc_error *error)
+{
+    cc__scope scope;
+    if (cc__enter_stream_of(&scope, stream, pool->context, error))
+        return -1;
+    int status = CC__CALL(error, cuMemFreeAsync, pointer, stream->native);
+    cc__leave(&scope);
+    return status;
+}
