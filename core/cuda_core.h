@@ -165,6 +165,7 @@ int cc_pool_attribute(cc_pool *pool, CUmemPool_attribute attribute, uint64_t *va
 int cc_pool_set_attribute(cc_pool *pool, CUmemPool_attribute attribute, uint64_t value, cc_error *error);
 int cc_pool_trim(cc_pool *pool, size_t keep, cc_error *error);
 int cc_pool_set_access(cc_pool *pool, cc_device *peer, bool readable, cc_error *error); /* cuMemPoolSetAccess */
+int cc_pool_get_access(cc_pool *pool, cc_device *peer, bool *readable, cc_error *error);  /* cuMemPoolGetAccess */
 /* Memory of a pool that no cc_buffer owns: a caller's own cuMemAllocFromPoolAsync. cuMemFreeAsync */
 int cc_pool_free(cc_pool *pool, CUdeviceptr pointer, cc_stream *stream, cc_error *error);
 

@@ -197,6 +197,16 @@ int cc_pool_set_access(cc_pool *pool, cc_device *peer, bool readable, cc_error *
     return CC__CALL(error, cuMemPoolSetAccess, pool->native, &access, 1);
 }
 
+int cc_pool_get_access(cc_pool *pool, cc_device *peer, bool *readable, cc_error *error)
+{
+    CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = peer->native};
+    CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    if (CC__CALL_OPTIONAL(error, cuMemPoolGetAccess, &flags, pool->native, &location))
+        return -1;
+    *readable = flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    return 0;
+}
+
 int cc_pool_free(cc_pool *pool, CUdeviceptr pointer, cc_stream *stream, cc_error *error)
 {
     cc__scope scope;
