@@ -3,6 +3,8 @@
 #include "context.h"
 #include "device.h"
 #include "errors.h"
+#include "kernel.h"
+#include "launchconfig.h"
 #include "release.h"
 #include "stream.h"
 
@@ -18,13 +20,18 @@
 
 /* ---- what is shared -------------------------------------------------------------------------------------------------- */
 
-module_state *state_of(PyObject *object)
+module_state *state_of_type(PyTypeObject *type)
 {
 #if PY_VERSION_HEX < 0x030B0000
-    return state_of_module(_PyType_GetModuleByDef(Py_TYPE(object), &cuda_core_module));
+    return state_of_module(_PyType_GetModuleByDef(type, &cuda_core_module));
 #else
-    return state_of_module(PyType_GetModuleByDef(Py_TYPE(object), &cuda_core_module));
+    return state_of_module(PyType_GetModuleByDef(type, &cuda_core_module));
 #endif
+}
+
+module_state *state_of(PyObject *object)
+{
+    return state_of_type(Py_TYPE(object));
 }
 
 int size_from_object(PyObject *object, const char *what, size_t *size)
@@ -236,7 +243,9 @@ static int module_exec(PyObject *module)
     }
     if (make_strings(state) < 0 || errors_ready(state, module) < 0 || make_compute_capability(state, module) < 0)
         return -1;
-    if (make_types(state, module) < 0 || add_functions(module) < 0)
+    if (kernel_ready(state, module) < 0 || make_types(state, module) < 0 || add_functions(module) < 0)
+        return -1;
+    if (PyModule_AddStringConstant(module, "__version__", CUDA_CORE_VERSION) < 0)
         return -1;
     return make_default_streams(state, module);
 }
@@ -251,6 +260,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 #include "exceptions.def"
 #undef EXCEPTION
     Py_VISIT(state->compute_capability_type);
+    Py_VISIT(state->parameter_info_type);
     Py_VISIT(state->legacy_default_stream);
     Py_VISIT(state->per_thread_default_stream);
     for (int i = 0; state->devices != NULL && i < state->device_count; i++)
@@ -269,6 +279,7 @@ static int module_clear(PyObject *module)
     Py_CLEAR(state->legacy_default_stream);
     Py_CLEAR(state->per_thread_default_stream);
     Py_CLEAR(state->compute_capability_type);
+    Py_CLEAR(state->parameter_info_type);
 #define TYPE(field, base, vectorcall) Py_CLEAR(state->field##_type);
 #include "types.def"
 #undef TYPE

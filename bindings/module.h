@@ -45,7 +45,8 @@ typedef struct module_state {
 #define STRING(field, text) PyObject *str_##field;
 #include "strings.def"
 #undef STRING
-    PyTypeObject *compute_capability_type; /* a structseq: made otherwise than the types of types.def */
+    PyTypeObject *compute_capability_type; /* structseqs: made otherwise than the types of types.def */
+    PyTypeObject *parameter_info_type;
     PyObject **devices;                    /* one Device an ordinal; NULL until the driver is open */
     int device_count;
     PyObject *legacy_default_stream, *per_thread_default_stream;
@@ -67,6 +68,9 @@ static inline module_state *state_of_class(PyTypeObject *defining_class)
 
 /* For slots and attributes, of any object of one of our types or of a subclass. Not in tp_dealloc. */
 module_state *state_of(PyObject *object);
+
+/* For class methods of types that can be subclassed. */
+module_state *state_of_type(PyTypeObject *type);
 
 /* Opens the driver at the first call, makes the Device objects and warns when the emulator was chosen for want of a GPU.
  * 0, or -1 with an exception. After the first time, one load. */
