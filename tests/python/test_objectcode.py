@@ -1,0 +1,176 @@
+"""ObjectCode: from where it comes, what it holds, its kernels."""
+
+import gc
+import pickle
+import weakref
+
+import pytest
+from cuda_core import CompileError, CUDAError, Kernel, LaunchConfig, ObjectCode, Program, launch
+from support import download, zeros
+
+SOURCE = """
+template <typename T> __global__ void set(T *out, T value) { *out = value; }
+extern "C" __global__ void five(int *out) { *out = 5; }
+extern "C" __global__ void six(int *out) { *out = 6; }
+"""
+ONE = LaunchConfig(grid=1, block=1)
+
+
+@pytest.fixture(scope="module")
+def cubin(compile):
+    return compile(SOURCE, "set<int>")
+
+
+@pytest.fixture(scope="module")
+def ptx(compile):
+    return compile(SOURCE, "set<int>", target="ptx")
+
+
+def run(device, stream, kernel, *more):
+    out = zeros(device, stream, 4)
+    launch(stream, ONE, kernel, out, *more)
+    return int.from_bytes(download(out, stream), "little", signed=True)
+
+
+def test_attributes(cubin):
+    assert cubin.code_type == "cubin"
+    assert isinstance(cubin.name, str)
+    assert isinstance(cubin.symbol_mapping, dict)
+    assert cubin.symbol_mapping["set<int>"].encode() in cubin.code
+    assert cubin.handle is not None
+    assert hash(cubin.handle) == hash(cubin.handle)
+    assert "ObjectCode" in repr(cubin)
+    assert "cubin" in repr(cubin)
+
+
+def test_identity(cubin, ptx):
+    assert cubin == cubin
+    assert cubin != ptx
+    assert hash(cubin) == hash(cubin)
+    assert len({cubin, ptx}) == 2
+    assert cubin != "cubin"
+    assert weakref.ref(cubin)() is cubin
+
+
+def test_get_kernel(device, stream, cubin):
+    assert isinstance(cubin.get_kernel("five"), Kernel)
+    assert run(device, stream, cubin.get_kernel("five")) == 5
+    assert run(device, stream, cubin.get_kernel(b"six")) == 6
+    assert run(device, stream, cubin.get_kernel("set<int>"), -3) == -3
+    assert run(device, stream, cubin.get_kernel(cubin.symbol_mapping["set<int>"]), -4) == -4
+
+
+@pytest.mark.parametrize("name", ["sevn", "", "set<float>", "five\n", "é"])
+def test_unknown_kernel_lists_those_there_are(cubin, name):
+    with pytest.raises(KeyError) as caught:
+        cubin.get_kernel(name)
+    assert isinstance(caught.value, CUDAError)
+    for there in ("five", "six", "set<int>"):
+        assert there in str(caught.value)
+    assert name in str(caught.value)
+
+
+def test_kernel_name_of_a_wrong_type(cubin):
+    with pytest.raises(TypeError):
+        cubin.get_kernel(5)
+    with pytest.raises(TypeError):
+        cubin.get_kernel()
+    with pytest.raises((ValueError, KeyError)):
+        cubin.get_kernel("fi\0ve")
+
+
+def test_mapping_of_kernels(cubin):
+    """What holds several things is a collection of them."""
+    assert len(cubin) == 3
+    names = list(cubin)
+    assert len(names) == 3
+    assert {"five", "six"} <= set(names)
+    assert "five" in cubin
+    assert "seven" not in cubin
+    assert cubin["five"] == cubin.get_kernel("five")
+    with pytest.raises(KeyError):
+        cubin["seven"]
+
+
+@pytest.mark.parametrize("how", ["bytes", "file"])
+def test_from_ptx(device, stream, ptx, how, tmp_path):
+    source = ptx.code
+    if how == "file":
+        source = str(tmp_path / "code.ptx")
+        (tmp_path / "code.ptx").write_bytes(ptx.code)
+    code = ObjectCode.from_ptx(source, name="mine", symbol_mapping=ptx.symbol_mapping)
+    assert code.code_type == "ptx"
+    assert code.name == "mine"
+    assert run(device, stream, code.get_kernel("five")) == 5
+    assert run(device, stream, code.get_kernel("set<int>"), 11) == 11
+
+
+@pytest.mark.parametrize("how", ["bytes", "file"])
+def test_from_cubin(device, stream, cubin, how, tmp_path):
+    source = cubin.code
+    if how == "file":
+        source = str(tmp_path / "code.cubin")
+        (tmp_path / "code.cubin").write_bytes(cubin.code)
+    code = ObjectCode.from_cubin(source)
+    assert code.code_type == "cubin"
+    assert code.name == ""
+    assert run(device, stream, code.get_kernel("six")) == 6
+
+
+def test_other_formats_are_held(device):
+    for name in ("ltoir", "fatbin", "object", "library"):
+        code = getattr(ObjectCode, f"from_{name}")(b"some bytes", name="x")
+        assert code.code_type == name
+        assert code.code == b"some bytes"
+
+
+def test_code_that_is_nothing(device):
+    with pytest.raises((CUDAError, ValueError)) as caught:
+        ObjectCode.from_cubin(b"this is no cubin").get_kernel("k")
+    assert "CUDA_ERROR" in str(caught.value) or "cubin" in str(caught.value)
+    with pytest.raises((CompileError, CUDAError)) as caught:
+        ObjectCode.from_ptx(
+            b".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { flub.s32 %r1; }"
+        ).get_kernel("k")
+    assert "flub" in str(caught.value) or "CUDA_ERROR_INVALID_PTX" in str(caught.value)
+    with pytest.raises((FileNotFoundError, OSError, CUDAError)):
+        ObjectCode.from_cubin("/nonexistent/code.cubin").get_kernel("k")
+    with pytest.raises(TypeError):
+        ObjectCode.from_cubin(5)
+    with pytest.raises(TypeError):
+        ObjectCode.from_ptx(b"", names="x")
+    with pytest.raises((TypeError, RuntimeError)):
+        ObjectCode()
+
+
+def test_pickle(device, stream, cubin):
+    again = pickle.loads(pickle.dumps(cubin))
+    assert again.code == cubin.code
+    assert again.code_type == "cubin"
+    assert again.name == cubin.name
+    assert again.symbol_mapping == cubin.symbol_mapping
+    assert run(device, stream, again.get_kernel("set<int>"), 77) == 77
+
+
+def test_kernel_keeps_its_code(device, stream):
+    kernel = Program(SOURCE, "c++").compile("cubin").get_kernel("five")
+    gc.collect()
+    assert run(device, stream, kernel) == 5
+
+
+def test_symbol_mapping_is_its_own(cubin):
+    cubin.symbol_mapping["other"] = "x"
+    try:
+        assert "set<int>" in cubin.symbol_mapping
+    finally:
+        cubin.symbol_mapping.pop("other", None)
+
+
+def test_many_modules(device, stream):
+    kernels = [
+        Program('extern "C" __global__ void k(int *p) { *p = N; }', "c++", {"define_macro": f"N={i}"})
+        .compile("cubin")
+        .get_kernel("k")
+        for i in range(5)
+    ]
+    assert [run(device, stream, kernel) for kernel in kernels] == list(range(5))
