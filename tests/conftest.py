@@ -1,4 +1,4 @@
-"""Fixtures of the whole suite. Collection touches no device: nothing here or at the top of a test file opens a driver."""
+"""Fixtures of the whole suite. Collection touches no device: nothing at the top of a test file opens a driver."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def compile(device):
 
 @pytest.fixture
 def run(device, stream, compile):
-    """run(source, name, grid, block, *arguments): arrays go to the device and come back changed; the rest is passed on."""
+    """run(source, name, grid, block, *arguments): arrays go to the device and come back."""
 
     import numpy
     from cuda_core import LaunchConfig, launch

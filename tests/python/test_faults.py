@@ -1,4 +1,4 @@
-"""Faults of kernels. Each in a fresh process: a GPU's context is lost with the first one. The emulator gives the account."""
+"""Faults of kernels, each in a fresh process: a GPU's context is lost with the first one. The emulator accounts for it."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Data of other libraries. A library that is not installed is skipped by its name; so is a GPU library without a GPU."""
+"""Data of other libraries. One that is not installed is skipped by its name; a GPU library without a GPU, too."""
 
 import pytest
 from cuda_core import Buffer, LaunchConfig, LegacyPinnedMemoryResource, Stream, launch

@@ -8,7 +8,10 @@ from support import download, zeros
 
 SOURCE = """
 struct Pair { char c; double d; };
-extern "C" __global__ void mixed(char a, short b, int c, double d, float *e, Pair f, char g) { *e = a + b + c + d + f.d + g; }
+extern "C" __global__ void mixed(char a, short b, int c, double d, float *e, Pair f, char g)
+{
+    *e = a + b + c + d + f.d + g;
+}
 extern "C" __global__ void nothing() {}
 extern "C" __global__ void __launch_bounds__(128) bounded(int *p) { *p = 1; }
 extern "C" __global__ void shared(int *p)

@@ -164,14 +164,16 @@ def test_reduction_by_shuffles_and_an_atomic(run):
 HISTOGRAM = """
 extern "C" __global__ void direct(const unsigned char *data, int n, unsigned int *bins)
 {
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) atomicAdd(&bins[data[i]], 1u);
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        atomicAdd(&bins[data[i]], 1u);
 }
 extern "C" __global__ void privatised(const unsigned char *data, int n, unsigned int *bins)
 {
     __shared__ unsigned int mine[256];
     for (int i = threadIdx.x; i < 256; i += blockDim.x) mine[i] = 0;
     __syncthreads();
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) atomicAdd(&mine[data[i]], 1u);
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        atomicAdd(&mine[data[i]], 1u);
     __syncthreads();
     for (int i = threadIdx.x; i < 256; i += blockDim.x) atomicAdd(&bins[i], mine[i]);
 }

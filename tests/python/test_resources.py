@@ -96,7 +96,7 @@ def test_pool_at_its_limit(device, stream):
 
 
 def test_allocate_refuses(pool, stream):
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="size"):
         pool.allocate(-1, stream=stream)
     with pytest.raises(OverflowError):
         pool.allocate(2**64, stream=stream)
@@ -179,7 +179,7 @@ def test_legacy_pinned(device, stream, compile):
     assert list(memoryview(buffer).cast("B")) == [100 + i for i in range(16)]
     with_stream = resource.allocate(8, stream=stream)
     assert with_stream.size == 8
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="size"):
         resource.allocate(-1)
     with pytest.raises(OverflowError):
         resource.allocate(2**64)
