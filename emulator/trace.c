@@ -1,0 +1,79 @@
+/* CUDA_CORE_EMULATOR_TRACE=stderr or a file's name: one line for each driver call, with its result. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "api.h"
+
+bool em_tracing;
+static FILE *trace_file;
+static uint64_t trace_start;
+
+static uint64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+__attribute__((constructor)) void em_trace_open(void)
+{
+    const char *where = getenv("CUDA_CORE_EMULATOR_TRACE");
+    if (em_tracing || where == NULL || where[0] == '\0')
+        return;
+    trace_file = strcmp(where, "stderr") == 0 ? stderr : fopen(where, "ae");
+    if (trace_file == NULL) {
+        fprintf(stderr, "CUDA_CORE_EMULATOR_TRACE: cannot open %s\n", where);
+        return;
+    }
+    trace_start = now();
+    em_tracing = true;
+}
+
+static void write_line(const char *text)
+{
+    double milliseconds = (double)(now() - trace_start) / 1e6;
+    fprintf(trace_file, "%10.3f ms  %ld  %s\n", milliseconds, (long)syscall(SYS_gettid), text);
+    fflush(trace_file);
+}
+
+void em_trace_fault(const em_detail *detail)
+{
+    if (em_tracing)
+        write_line(detail->text);
+}
+
+static void trace_call(const char *name, CUresult status, const char *format, va_list arguments)
+{
+    char line[1024], values[768];
+    vsnprintf(values, sizeof values, format, arguments);
+    const char *error = em_error_name((int)status);
+    const char *text = em_self.detail_fresh && em_self.detail != NULL ? em_self.detail->text : "";
+    snprintf(line, sizeof line, "%s(%s) = %d %s%s%.*s", name, values, (int)status, error != NULL ? error : "",
+             text[0] != '\0' ? "  # " : "", (int)strcspn(text, "\n"), text);
+    write_line(line);
+}
+
+void em_call_ends(const char *name, CUresult status, const char *format, ...)
+{
+    bool failed = status != CUDA_SUCCESS && status != CUDA_ERROR_NOT_READY;
+    if (failed) {
+        /* Text of an earlier call must not explain this one. */
+        bool ours = em_self.detail_fresh && em_self.detail != NULL && em_self.detail->code == (int)status;
+        em_self.detail_fresh = ours;
+        em_self.failed_call = name;
+        em_self.failed_status = (int)status;
+    }
+    if (em_tracing) {
+        va_list arguments;
+        va_start(arguments, format);
+        trace_call(name, status, format, arguments);
+        va_end(arguments);
+    }
+    if (failed && em_self.detail != NULL && em_self.detail_fresh)
+        em_self.detail->code = -1; /* used up: a later call with the same status needs its own text */
+}
