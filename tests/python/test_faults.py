@@ -1,4 +1,4 @@
-"""Faults of kernels, each in a fresh process: a GPU's context is lost with the first one. The emulator accounts for it."""
+"""Faults of kernels, each in a fresh process: a GPU's context is lost with the first. The emulator accounts for it."""
 
 import re
 
