@@ -69,9 +69,8 @@ def test_exit(name):
 
 
 def test_exit_code_and_exception_are_kept():
-    process = run_python(
-        PRELUDE + "launch(stream, one, kernel, buffer, 100000)\nraise SystemExit(7)", code=7, timeout=60
-    )
+    busy = PRELUDE + "launch(stream, one, kernel, buffer, 100000)\n"
+    process = run_python(busy + "raise SystemExit(7)", code=7, timeout=60)
     assert process.stderr == ""
     process = run_python(busy + "raise LookupError('mine')", code=1, timeout=60)
     assert process.stderr.strip().endswith("LookupError: mine")

@@ -25,7 +25,7 @@ ROUNDS = {
     "fill": "buffer.fill(b'1234', stream=stream)",
     "dlpack": "buffer.__dlpack__(stream=-1)",
     "launch": "launch(stream, one, kernel, buffer, i)",
-    "launch of everything": "launch(stream, one, many, i, 1.5, True, ctypes.c_int(3), 2j.imag, buffer, None, Pair(1, 2))",
+    "launch of everything": "launch(stream, one, many, i, 1.5, True, ctypes.c_int(3), 2.0, buffer, None, Pair(1, 2))",
     "launch refused": "refused(launch, stream, one, kernel, buffer, 'text'); refused(launch, stream, one, kernel, i)",
     "launch config": "LaunchConfig(grid=(i + 1, 2), block=32, shmem_size=8)",
     "kernel": "code.get_kernel('put').arguments_info",
