@@ -31,10 +31,10 @@ typedef struct em_warp em_warp;
 
 /* Why a run of handlers came back to the scheduler. Handlers of arithmetic never return one themselves. */
 typedef enum em_status {
-    EM_GO,       /* in a body: no reason to stop */
+    EM_GO,         /* in a body: no reason to stop */
     EM_RESCHEDULE, /* fragments changed: pick again */
-    EM_YIELD,    /* out of fuel or asleep: let another warp run */
-    EM_FAULTED,  /* the account is in the launch: stop the grid */
+    EM_YIELD,      /* out of fuel or asleep: let another warp run */
+    EM_FAULTED,    /* the account is in the launch: stop the grid */
 } em_status;
 
 typedef em_status em_handler(const em_insn *insn, unsigned char *rows, em_warp *warp, em_mask mask);
@@ -51,21 +51,56 @@ struct em_insn {
     };
     uint16_t space;      /* ptx_space of a memory access, with em_space flags */
     uint16_t aux;        /* count of vector elements, barrier ... by operation */
-    uint32_t source;     /* index into the function's source table: PTX line and .loc */
+    uint32_t slot;       /* with an address: where the block keeps the range it hit last; else row of a fifth source */
 };
 
-/* What handlers outside the engine may read of a warp. */
+/* Threads of one warp that are at one place. `base` is the byte offset of their frame in the warp's stack: threads at
+ * the same depth of calls share rows, each its own column, so fragments at one pc and base can merge whatever way they
+ * came. */
+typedef struct em_fragment {
+    const em_insn *pc; /* in the masked code */
+    em_mask mask;
+    uint32_t base;
+    uint32_t order;   /* of the block pc is in */
+    uint32_t turn;    /* when it last ran out of fuel: the oldest goes first after a rotation */
+    uint8_t state;    /* em_fragment_state */
+    uint8_t barrier;  /* the one it waits at */
+} em_fragment;
+
 struct em_warp {
-    em_mask live;      /* lanes that exist and have not exited */
-    uint32_t index;    /* %warpid */
-    bool alone;        /* no other worker runs: an atomic may be a plain operation */
+    em_mask live;   /* lanes that exist and have not exited */
+    uint32_t index; /* %warpid */
+    bool alone;     /* one thread of the host runs all device code: an atomic may be a plain operation */
     struct em_block *block;
-    struct em_warp_state *state; /* fragments: warp.c's own */
+
+    /* The engine's own. */
+    int32_t fuel;               /* back edges left before another warp or fragment gets a turn */
+    uint32_t limit;             /* a branch to a block of this order or later returns to the scheduler */
+    struct em_slot *slots;      /* the block's: last range hit, one a memory instruction */
+    unsigned char *shared;      /* the block's shared memory */
+    uint64_t shared_bytes;
+    unsigned char *local;       /* lane 0's local memory */
+    uint64_t local_stride, local_bytes;
+    const struct em_program *program;
+    unsigned char *stack;       /* frames of rows */
+    uint32_t stack_bytes;
+    em_mask existing;           /* lanes that the block has in this warp */
+    em_fragment *current;       /* the running one */
+    uint32_t fragment_count, turn;
+    bool rotate;                /* out of fuel: the next pick is by turn, not by order */
+    em_fragment fragments[EM_LANES];
+    em_mask members[EM_LANES];         /* at bar.warp.sync: whom each lane waits for */
+    unsigned char *pointers[EM_LANES]; /* host addresses of the access in progress */
 };
 
 #define EM_HANDLER(name)                                                                                               \
     static em_status name(const em_insn *insn, unsigned char *rows, em_warp *warp, em_mask mask)
+/* clang keeps the frame of a handler that has an array or a barrier for memory unless it is told not to. */
+#if defined(__clang__)
+#define EM_NEXT __attribute__((musttail)) return insn[1].run(insn + 1, rows, warp, mask)
+#else
 #define EM_NEXT return insn[1].run(insn + 1, rows, warp, mask)
+#endif
 
 /* Lanes a masked handler acts on. */
 static inline em_mask em_guarded(const em_insn *insn, const unsigned char *rows, em_mask mask)

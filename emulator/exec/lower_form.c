@@ -1,0 +1,102 @@
+/* Instructions that a listed form serves: operands in order to the fields of the bytecode. */
+#include "lower.h"
+
+enum { DESTINATIONS = 2, SOURCES = 5 };
+
+typedef struct operand_shape {
+    draft made;
+    destination to[DESTINATIONS];
+    unsigned destinations, sources;
+} operand_shape;
+
+static void add_destination(lowering *self, operand_shape *form, const ptx_operand *operand)
+{
+    if (form->destinations == DESTINATIONS) {
+        em_refuse(self, "with this many results");
+        return;
+    }
+    const destination to = em_destination(self, operand, (ptx_type)operand->type);
+    if (form->destinations == 0)
+        form->made.insn.d = to.row;
+    else
+        form->made.insn.e = to.row;
+    form->to[form->destinations++] = to;
+}
+
+static void put_source(lowering *self, operand_shape *form, uint32_t row)
+{
+    em_insn *insn = &form->made.insn;
+    uint32_t *const fields[SOURCES] = {&insn->a, &insn->b, &insn->c, &insn->f, &insn->slot};
+    if (form->sources == SOURCES)
+        em_refuse(self, "with this many operands");
+    else
+        *fields[form->sources++] = row;
+}
+
+static void add_address(lowering *self, operand_shape *form, const ptx_operand *operand)
+{
+    place found;
+    if (form->sources != 0) {
+        em_refuse(self, "with an address in this position");
+        return;
+    }
+    if (!em_address(self, operand, (ptx_space)self->at->mnemonic->space, &found))
+        return;
+    if (found.is_parameter) {
+        em_refuse(self, "on a parameter");
+        return;
+    }
+    put_source(self, form, found.row);
+    form->made.insn.imm = found.displacement;
+    form->made.insn.space = (uint16_t)found.space;
+    form->made.insn.slot = self->program->slot_count++;
+}
+
+static void add_operand(lowering *self, operand_shape *form, const ptx_operand *operand)
+{
+    if (operand->kind == PTX_OPERAND_ADDRESS) {
+        add_address(self, form, operand);
+    } else if (operand->kind == PTX_OPERAND_PAIR) {
+        for (uint32_t i = 0; i < operand->count; i++)
+            add_destination(self, form, &operand->elements[i]);
+    } else if (operand->destination) {
+        add_destination(self, form, operand);
+    } else {
+        put_source(self, form, em_source(self, operand, (ptx_type)operand->type));
+    }
+}
+
+bool em_lower_form(lowering *self)
+{
+    const ptx_instruction *at = self->at;
+    em_handlers handlers;
+    if (!em_form_find(at, &handlers))
+        return false;
+    operand_shape form = {0};
+    bool has_address = false;
+    for (unsigned i = 0; i < at->operand_count && !self->failed; i++) {
+        add_operand(self, &form, &at->operands[i]);
+        has_address |= at->operands[i].kind == PTX_OPERAND_ADDRESS;
+    }
+    /* Fields without an operand name rows that may be written, or read, without harm. */
+    em_insn *insn = &form.made.insn;
+    const uint32_t scratch = em_row_scratch(self, 0);
+    if (form.destinations == 0)
+        insn->d = scratch;
+    if (form.destinations < 2)
+        insn->e = scratch;
+    if (form.sources < 3)
+        insn->c = scratch;
+    if (!has_address)
+        insn->ptx = at;
+    draft *made = em_emit_guarded(self, handlers);
+    if (made == NULL)
+        return true;
+    const em_insn guarded = made->insn;
+    made->insn = *insn;
+    made->insn.guard = guarded.guard;
+    made->insn.guard_flip = guarded.guard_flip;
+    for (unsigned i = 0; i < form.destinations; i++)
+        em_destination_done(self, &form.to[i]);
+    return true;
+}
