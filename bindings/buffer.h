@@ -3,13 +3,15 @@
 
 #include "module.h"
 
+/* `pointer` and `size` say what the Buffer covers. `core` only owns the memory: a slice shares it with what it was cut from,
+ * so use on a stream through any of them (cc_buffer_used_on) moves the point where the memory is freed. */
 typedef struct buffer_object {
     PyObject_HEAD
     cc_buffer *core;     /* NULL after close() */
     CUdeviceptr pointer; /* pointer and size stay after close(), so that the hash stays */
     size_t size;
     PyObject *memory_resource; /* or NULL */
-    PyObject *keeper; /* what keeps memory of others alive: the owner of from_handle, or an allocation_object; or NULL */
+    PyObject *keeper; /* what keeps memory of others alive: the owner of from_handle, or an allocation; or NULL */
     PyObject *weak_references;
 } buffer_object;
 
@@ -20,9 +22,20 @@ static inline int buffer_check(const module_state *state, PyObject *object)
     return Py_IS_TYPE(object, state->buffer_type) || PyObject_TypeCheck(object, state->buffer_type);
 }
 
-/* A Buffer that takes over the reference `core`, which is dropped on failure too. */
+/* A Buffer of all of `core`, whose reference it takes over, and drops on failure too. */
 PyObject *buffer_from_core(module_state *state, cc_buffer *core, PyObject *memory_resource, PyObject *keeper);
 /* A new reference into core, or NULL with ClosedError. */
 cc_buffer *buffer_hold(PyObject *buffer);
+
+/* buffer_copy.c: the methods that move bytes */
+PyObject *buffer_copy_to(PyObject *op, PyTypeObject *class, PyObject *const *args, Py_ssize_t count, PyObject *names);
+PyObject *buffer_copy_from(PyObject *op, PyTypeObject *class, PyObject *const *args, Py_ssize_t count,
+                           PyObject *names);
+PyObject *buffer_fill(PyObject *op, PyTypeObject *class, PyObject *const *args, Py_ssize_t count, PyObject *names);
+extern const char buffer_copy_to_doc[], buffer_copy_from_doc[], buffer_fill_doc[];
+
+/* allocation.c: memory of a MemoryResource written in Python. The last reference calls its deallocate(). */
+PyObject *allocation_new(module_state *state, PyObject *resource, CUdeviceptr pointer, size_t size);
+void allocation_set_stream(PyObject *allocation, PyObject *stream);
 
 #endif

@@ -206,7 +206,8 @@ static int make_strings(module_state *state)
         return -1;
 #include "strings.def"
 #undef STRING
-    return 0;
+    state->stream_keyword = PyTuple_Pack(1, state->str_stream);
+    return state->stream_keyword == NULL ? -1 : 0;
 }
 
 static int add_functions(PyObject *module)
@@ -261,6 +262,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 #undef EXCEPTION
     Py_VISIT(state->compute_capability_type);
     Py_VISIT(state->parameter_info_type);
+    Py_VISIT(state->block_size_type);
     Py_VISIT(state->legacy_default_stream);
     Py_VISIT(state->per_thread_default_stream);
     for (int i = 0; state->devices != NULL && i < state->device_count; i++)
@@ -280,6 +282,7 @@ static int module_clear(PyObject *module)
     Py_CLEAR(state->per_thread_default_stream);
     Py_CLEAR(state->compute_capability_type);
     Py_CLEAR(state->parameter_info_type);
+    Py_CLEAR(state->block_size_type);
 #define TYPE(field, base, vectorcall) Py_CLEAR(state->field##_type);
 #include "types.def"
 #undef TYPE
@@ -289,6 +292,7 @@ static int module_clear(PyObject *module)
 #define STRING(field, text) Py_CLEAR(state->str_##field);
 #include "strings.def"
 #undef STRING
+    Py_CLEAR(state->stream_keyword);
     return 0;
 }
 

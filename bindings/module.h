@@ -45,8 +45,10 @@ typedef struct module_state {
 #define STRING(field, text) PyObject *str_##field;
 #include "strings.def"
 #undef STRING
+    PyObject *stream_keyword;              /* ("stream",): the names of a vectorcall */
     PyTypeObject *compute_capability_type; /* structseqs: made otherwise than the types of types.def */
     PyTypeObject *parameter_info_type;
+    PyTypeObject *block_size_type; /* of KernelOccupancy.max_potential_block_size */
     PyObject **devices;                    /* one Device an ordinal; NULL until the driver is open */
     int device_count;
     PyObject *legacy_default_stream, *per_thread_default_stream;

@@ -83,7 +83,7 @@ static inline int parse_arguments(const signature *wanted, PyObject *const *args
     return 0;
 }
 
-/* None stands for a parameter that was left out. */
+/* None stands for a parameter that was left out, too. */
 static inline PyObject *none_to_null(PyObject *object)
 {
     return object == Py_None ? NULL : object;

@@ -3,9 +3,36 @@
 
 #include "module.h"
 
+typedef struct memory_resource_object {
+    PyObject_HEAD
+    PyObject *weak_references;
+} memory_resource_object;
+
+/* DeviceMemoryResource and PinnedMemoryResource */
+typedef struct pool_resource_object {
+    memory_resource_object base;
+    cc_pool *core; /* NULL before __init__ and after close() */
+    int numa_id;   /* of pinned memory; -1: bound to no node */
+} pool_resource_object;
+
+#define pool_resource_cast(object) ((pool_resource_object *)(object))
+
 /* A DeviceMemoryResource of the device's default pool. */
 PyObject *device_memory_resource_default(module_state *state, cc_device *device);
 /* resource.allocate(size, stream=stream) of any MemoryResource; a Buffer (checked). */
 PyObject *resource_allocate(module_state *state, PyObject *resource, PyObject *size, PyObject *stream);
+
+/* pool_resource.c */
+PyObject *pool_resource_allocate_from(module_state *state, PyObject *resource, PyObject *size, PyObject *stream);
+/* A new reference into core, or NULL with ClosedError. */
+cc_pool *pool_hold(PyObject *resource);
+/* Takes over `core`; what was there before is let go. */
+void pool_resource_set(PyObject *resource, cc_pool *core);
+void pool_resource_dealloc(PyObject *resource);
+/* `size` of an option max_size, 0 where `value` is NULL. */
+int pool_max_size(PyObject *value, const char *class_name, size_t *size);
+
+/* pool_attributes.c: takes over `core` */
+PyObject *pool_attributes_new(module_state *state, cc_pool *core);
 
 #endif
