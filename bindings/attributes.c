@@ -5,7 +5,8 @@
 #include "errors.h"
 
 typedef struct attributes_object {
-    PyObject_HEAD PyObject *kernel;
+    PyObject_HEAD
+    PyObject *kernel;
     cc_device *device; /* NULL: the current one at each use */
 } attributes_object;
 

@@ -13,8 +13,8 @@ static const char *skip_order(const char *format)
  * and ctypes' 'P' and 'T{'. False where the bits mean nothing to a device. */
 static bool type_of_format(const char *format, size_t size, cc_type *type)
 {
-    if (format == NULL) { /* exported without one, as the scalars of ml_dtypes are */
-        *type = CC_TYPE_BYTES;
+    if (format == NULL) { /* exported without one, as the scalars of ml_dtypes are: short floats */
+        *type = CC_TYPE_FLOAT;
         return true;
     }
     if ((format[0] == '>' || format[0] == '!') && size > 1)
@@ -91,6 +91,8 @@ static int pack_typed(const arguments *self, Py_ssize_t index, const cc_paramete
                       const void *bits, Py_ssize_t size, void *slot)
 {
     cc_error error;
+    if (type == CC_TYPE_BYTES && parameter->type != CC_TYPE_BYTES && parameter->type != CC_TYPE_UNKNOWN)
+        return argument_refuse(self, index, parameter, PyExc_TypeError, "a struct of %zd bytes cannot be passed", size);
     if (cc_pack_bits(parameter, type, bits, (size_t)size, slot, &error) < 0)
         return argument_refuse_error(self, index, &error);
     return 1;
@@ -129,7 +131,7 @@ int argument_pack_bits(const arguments *self, Py_ssize_t index, const cc_paramet
         if (has_bytes != 1)
             return has_bytes;
         const int status =
-            pack_typed(self, index, parameter, CC_TYPE_BYTES, PyBytes_AS_STRING(bytes), PyBytes_GET_SIZE(bytes), slot);
+            pack_typed(self, index, parameter, CC_TYPE_FLOAT, PyBytes_AS_STRING(bytes), PyBytes_GET_SIZE(bytes), slot);
         Py_DECREF(bytes);
         return status;
     }

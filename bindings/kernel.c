@@ -39,7 +39,7 @@ const cc_signature *kernel_signature_slowly(module_state *state, kernel_object *
     return parameters;
 }
 
-int kernel_ready(module_state *state, PyObject *module)
+static int make_parameter_info(module_state *state, PyObject *module)
 {
     static PyStructSequence_Field fields[] = {
         {"offset", "bytes from the start of the arguments (int)"},
@@ -57,6 +57,30 @@ int kernel_ready(module_state *state, PyObject *module)
     if (state->parameter_info_type == NULL)
         return -1;
     return PyModule_AddObjectRef(module, "ParamInfo", (PyObject *)state->parameter_info_type);
+}
+
+static int make_block_size(module_state *state, PyObject *module)
+{
+    static PyStructSequence_Field fields[] = {
+        {"min_grid_size", "blocks that fill the device (int)"},
+        {"max_block_size", "threads a block (int)"},
+        {NULL, NULL},
+    };
+    static PyStructSequence_Desc description = {
+        "cuda_core.MaxPotentialBlockSizeOccupancyResult",
+        "The launch that fills a device best: (min_grid_size, max_block_size).",
+        fields,
+        2,
+    };
+    state->block_size_type = PyStructSequence_NewType(&description);
+    if (state->block_size_type == NULL)
+        return -1;
+    return PyModule_AddObjectRef(module, "MaxPotentialBlockSizeOccupancyResult", (PyObject *)state->block_size_type);
+}
+
+int kernel_ready(module_state *state, PyObject *module)
+{
+    return make_parameter_info(state, module) < 0 ? -1 : make_block_size(state, module);
 }
 
 /* ---- new, dealloc ------------------------------------------------------------------------------------------------ */

@@ -4,7 +4,8 @@
 #include "module.h"
 
 typedef struct kernel_object {
-    PyObject_HEAD cc_kernel *core; /* never NULL: a Kernel is not closed */
+    PyObject_HEAD
+    cc_kernel *core;               /* never NULL: a Kernel is not closed */
     const cc_signature *signature; /* core's, which lives as long as the kernel; NULL until first needed */
     PyObject *name;                /* as it was asked for: "saxpy<float>", or the name in the code */
     PyObject *weak_references;

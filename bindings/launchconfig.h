@@ -4,8 +4,9 @@
 #include "module.h"
 
 typedef struct launch_config_object {
-    PyObject_HEAD cc_launch_config core; /* grid counts blocks here */
-    unsigned grid[3];                    /* as it was given: counts clusters where there are any */
+    PyObject_HEAD
+    cc_launch_config core; /* grid counts blocks here */
+    unsigned grid[3];      /* as it was given: counts clusters where there are any */
     PyObject *weak_references;
 } launch_config_object;
 

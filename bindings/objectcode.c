@@ -1,6 +1,7 @@
 /* ObjectCode: compiled code. It is loaded when a kernel of it, or its handle, is first asked for. */
 #include "objectcode.h"
 
+#include "device.h"
 #include "errors.h"
 #include "kernel.h"
 #include "parse.h"
@@ -11,7 +12,8 @@ typedef struct code_format {
 } code_format;
 
 typedef struct object_code_object {
-    PyObject_HEAD cc_library *core; /* NULL until it is loaded */
+    PyObject_HEAD
+    cc_library *core; /* NULL until it is loaded */
     const code_format *format;
     PyObject *code;    /* bytes, or str: the path of a file */
     PyObject *name;    /* str */
@@ -201,9 +203,12 @@ static PyObject *find_kernel(module_state *state, PyObject *op, PyObject *asked)
     cc_library *core = object_code_library(state, op);
     PyObject *name = core == NULL ? NULL : text_of(asked, "name");
     PyObject *lowered = name == NULL ? NULL : lowered_name(op, name);
-    const char *text = lowered == NULL ? NULL : PyUnicode_AsUTF8(lowered);
+    Py_ssize_t length;
+    const char *text = lowered == NULL ? NULL : PyUnicode_AsUTF8AndSize(lowered, &length);
     PyObject *kernel = NULL;
-    if (text != NULL) {
+    if (text != NULL && strlen(text) != (size_t)length) {
+        refuse_name(state, op, name);
+    } else if (text != NULL) {
         cc_error error;
         cc_kernel *found;
         if (cc_kernel_get(core, text, &found, &error) == 0) {
@@ -351,6 +356,25 @@ static PyObject *object_code_get_kernel(PyObject *op, PyTypeObject *class, PyObj
     return find_kernel(state_of_class(class), op, given[0]);
 }
 
+PyDoc_STRVAR(get_module_doc, "get_module($self, /)\n--\n\n"
+                             "The CUmodule (int) of the code on the current device; it belongs to the code.\n\n"
+                             "Driver: cuLibraryGetModule.");
+
+static PyObject *object_code_get_module(PyObject *op, PyObject *unused)
+{
+    (void)unused;
+    module_state *state = state_of(op);
+    cc_library *core = object_code_library(state, op);
+    const device_object *device = core == NULL ? NULL : device_current(state);
+    cc_error error;
+    CUmodule module;
+    if (device == NULL)
+        return NULL;
+    if (cc_library_module(core, device->core, &module, &error) < 0)
+        return raise_error(state, &error);
+    return PyLong_FromVoidPtr((void *)module);
+}
+
 static PyObject *object_code_keys(PyObject *op, PyObject *unused)
 {
     (void)unused;
@@ -384,6 +408,7 @@ static PyMethodDef object_code_methods[] = {
     FROM(library),
 #undef FROM
     {"get_kernel", (PyCFunction)(void (*)(void))object_code_get_kernel, METH_CLASS_CALL, get_kernel_doc},
+    {"get_module", object_code_get_module, METH_NOARGS, get_module_doc},
     {"keys", object_code_keys, METH_NOARGS, "keys($self, /)\n--\n\nThe names of the kernels (list of str)."},
     {"__reduce__", (PyCFunction)(void (*)(void))object_code_reduce, METH_CLASS_CALL,
      "__reduce__($self, /)\n--\n\nFor pickle and copy."},

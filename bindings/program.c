@@ -5,10 +5,12 @@
 #include "parse.h"
 
 typedef struct program_object {
-    PyObject_HEAD PyObject *source; /* bytes in UTF-8; NULL after close() */
-    PyObject *options;              /* a ProgramOptions */
-    PyObject *warnings;             /* str: what the compiler said last */
-    PyObject *pch_status;           /* str or None */
+    PyObject_HEAD
+    PyObject *source;     /* bytes in UTF-8; NULL after close() */
+    PyObject *options;    /* a ProgramOptions */
+    PyObject *warnings;   /* str: what the compiler said last */
+    PyObject *pch_status; /* str or None */
+    void *native;         /* an nvrtcProgram for the user, once it was asked for; else NULL */
     PyObject *weak_references;
 } program_object;
 
@@ -147,6 +149,36 @@ static PyObject *list_options(const program_object *self, const char *target)
     return list;
 }
 
+static int uses_pch(const program_object *self)
+{
+    static const char *const names[] = {"pch", "create_pch", "use_pch"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        PyObject *value = PyObject_GetAttrString(self->options, names[i]);
+        const int given = value == NULL ? -1 : PyObject_IsTrue(value);
+        Py_XDECREF(value);
+        if (given != 0)
+            return given;
+    }
+    return 0;
+}
+
+static int keep_pch_status(program_object *self, cc_pch pch)
+{
+    static const char *const texts[] = {
+        [CC_PCH_NOT_ATTEMPTED] = "not_attempted", [CC_PCH_CREATED] = "created", [CC_PCH_FAILED] = "failed"};
+    const int used = uses_pch(self);
+    PyObject *status = used < 0 ? NULL : used ? PyUnicode_FromString(texts[pch]) : Py_NewRef(Py_None);
+    if (status == NULL)
+        return -1;
+    PyObject *before;
+    Py_BEGIN_CRITICAL_SECTION(self);
+    before = self->pch_status;
+    self->pch_status = status;
+    Py_END_CRITICAL_SECTION();
+    Py_DECREF(before);
+    return 0;
+}
+
 /* The log, warnings or errors, to the user's `logs`, and kept as Program.warnings. 0, or -1 with an exception. */
 static int hand_on_log(program_object *self, const char *log, PyObject *logs)
 {
@@ -238,7 +270,7 @@ static PyObject *compile_source(module_state *state, program_object *self, PyObj
             raise_error(state, &error);
         goto done;
     }
-    if (hand_on_log(self, compiled.log, logs) == 0)
+    if (hand_on_log(self, compiled.log, logs) == 0 && keep_pch_status(self, compiled.pch) == 0)
         made = object_code_of(state, &expressions, &compiled, target_name, name);
     cc_compiled_free(&compiled);
 done:
@@ -349,6 +381,7 @@ static void program_dealloc(PyObject *op)
     if (self->weak_references != NULL)
         PyObject_ClearWeakRefs(op);
     program_clear(op);
+    cc_program_destroy(self->native);
     Py_XDECREF(self->source);
     Py_XDECREF(self->warnings);
     Py_XDECREF(self->pch_status);
@@ -438,10 +471,14 @@ static PyObject *program_close(PyObject *op, PyObject *unused)
 {
     (void)unused;
     PyObject *source;
+    void *native;
     Py_BEGIN_CRITICAL_SECTION(op);
     source = program_cast(op)->source;
+    native = program_cast(op)->native;
     program_cast(op)->source = NULL;
+    program_cast(op)->native = NULL;
     Py_END_CRITICAL_SECTION();
+    cc_program_destroy(native);
     Py_XDECREF(source);
     Py_RETURN_NONE;
 }
@@ -488,6 +525,44 @@ static PyObject *program_get_backend(PyObject *op, void *unused)
     return PyUnicode_FromString("NVRTC");
 }
 
+/* Two threads may make one each: the first stays. */
+static void *make_native(module_state *state, program_object *self, PyObject *source)
+{
+    PyObject *name = name_of(self);
+    const char *shown = name == NULL ? NULL : PyUnicode_AsUTF8(name);
+    cc_error error;
+    void *made = NULL;
+    if (shown != NULL && open_compiler(state) == 0 &&
+        cc_program_create(PyBytes_AS_STRING(source), shown, &made, &error) < 0)
+        raise_error(state, &error);
+    Py_XDECREF(name);
+    if (made == NULL)
+        return NULL;
+    void *there;
+    Py_BEGIN_CRITICAL_SECTION(self);
+    there = self->native;
+    if (there == NULL)
+        self->native = made;
+    Py_END_CRITICAL_SECTION();
+    if (there != NULL)
+        cc_program_destroy(made);
+    return there != NULL ? there : made;
+}
+
+static PyObject *program_get_handle(PyObject *op, void *unused)
+{
+    (void)unused;
+    module_state *state = state_of(op);
+    PyObject *source = source_hold(program_cast(op));
+    if (source == NULL)
+        return raise_closed(state, "Program");
+    void *native = program_cast(op)->native;
+    if (native == NULL)
+        native = make_native(state, program_cast(op), source);
+    Py_DECREF(source);
+    return native == NULL ? NULL : PyLong_FromVoidPtr(native);
+}
+
 static PyObject *program_get_is_closed(PyObject *op, void *unused)
 {
     (void)unused;
@@ -516,6 +591,10 @@ static PyObject *program_get_pch_status(PyObject *op, void *unused)
 
 static PyGetSetDef program_attributes[] = {
     {"backend", program_get_backend, NULL, "The compiler, 'NVRTC' (str).", NULL},
+    {"handle", program_get_handle, NULL,
+     "An nvrtcProgram of the source (int), for calling NVRTC directly; it lives until close(). compile() does not use "
+     "it.",
+     NULL},
     {"is_closed", program_get_is_closed, NULL, "True after close() (bool).", NULL},
     {"warnings", program_get_warnings, NULL, "What the compiler said at the last compilation, '' for nothing (str).",
      NULL},

@@ -243,17 +243,24 @@ typedef struct cc_compile_request {
     cc_target target;
 } cc_compile_request;
 
+typedef enum cc_pch { CC_PCH_NOT_ATTEMPTED, CC_PCH_CREATED, CC_PCH_FAILED } cc_pch; /* precompiled header */
+
 typedef struct cc_compiled {
     void *code; /* NUL-terminated after `size` bytes for PTX. A cubin carries its PTX in a section (cubin.c). */
     size_t size;
     char *log;            /* warnings; NULL where there is none */
     char **lowered_names; /* one a name expression */
     size_t lowered_count;
+    cc_pch pch;
 } cc_compiled;
 
 /* Blocks; several threads may compile at once. CompileError material: domain NVRTC, code NVRTC_ERROR_COMPILATION, error->log. */
 int cc_compile(const cc_compile_request *request, cc_compiled *compiled, cc_error *error);
 void cc_compiled_free(cc_compiled *compiled);
+
+/* An nvrtcProgram of the source, not compiled, for callers who talk to NVRTC themselves. nvrtcCreateProgram */
+int cc_program_create(const char *source, const char *name, void **native, cc_error *error);
+void cc_program_destroy(void *native);
 
 /* The PTX that cc_compile put into a cubin; false for any other bytes. Borrowed from `cubin`; not NUL-terminated. */
 bool cc_cubin_ptx(const void *cubin, size_t size, const char **ptx, size_t *ptx_size);
@@ -269,6 +276,8 @@ int cc_library_load(const void *code, size_t size, cc_library **library, cc_erro
 cc_library *cc_library_retain(cc_library *library);
 void cc_library_release(cc_library *library);
 CUlibrary cc_library_native(const cc_library *library);
+/* The module in a device's primary context; the library's. cuLibraryGetModule */
+int cc_library_module(cc_library *library, cc_device *device, CUmodule *module, cc_error *error);
 /* Names are borrowed and live as long as the library. cuLibraryEnumerateKernels */
 int cc_library_kernel_names(cc_library *library, const char *const **names, size_t *count, cc_error *error);
 
@@ -336,6 +345,23 @@ typedef struct cc_launch_config {
 int cc_launch_check(const cc_launch_config *config, cc_kernel *kernel, cc_device *device, cc_error *error);
 /* slots: one pointer a parameter, read during the call. cuLaunchKernel, or cuLaunchKernelEx where attributes are set. */
 int cc_launch(const cc_launch_config *config, cc_stream *stream, cc_kernel *kernel, void **slots, cc_error *error);
+
+/* ---- occupancy: occupancy.c ---------------------------------------------------------------------------------------------------------------- */
+
+/* Blocks that fit on a multiprocessor at once. cuOccupancyMaxActiveBlocksPerMultiprocessor */
+int cc_occupancy_blocks(cc_kernel *kernel, cc_device *device, int block_size, size_t shared_bytes, int *blocks,
+                        cc_error *error);
+/* The block size that fills the device best, and the smallest grid that does; limit 0: none. cuOccupancyMaxPotentialBlockSize */
+int cc_occupancy_block_size(cc_kernel *kernel, cc_device *device, size_t shared_bytes, int block_size_limit,
+                            int *grid_size, int *block_size, cc_error *error);
+/* What so many blocks on a multiprocessor leave to each. cuOccupancyAvailableDynamicSMemPerBlock */
+int cc_occupancy_shared_bytes(cc_kernel *kernel, cc_device *device, int blocks, int block_size, size_t *shared_bytes,
+                              cc_error *error);
+/* cuOccupancyMaxPotentialClusterSize, cuOccupancyMaxActiveClusters, on the stream's device */
+int cc_occupancy_cluster_size(cc_kernel *kernel, const cc_launch_config *config, cc_stream *stream, int *size,
+                              cc_error *error);
+int cc_occupancy_clusters(cc_kernel *kernel, const cc_launch_config *config, cc_stream *stream, int *clusters,
+                          cc_error *error);
 
 #ifdef __cplusplus
 }

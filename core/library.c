@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what the bytes are
- * ------------------------------------------------------------------------------------------------- */
+/* ---- what the bytes are ----------------------------------------------------------------------------------------- */
 
 static bool is_binary(const unsigned char *bytes, size_t size)
 {
@@ -41,8 +40,7 @@ static int check_code(const char *code, size_t size, cc_error *error)
     return 0;
 }
 
-/* ---- loading
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- loading ---------------------------------------------------------------------------------------------------- */
 
 enum { LOG_SIZE = 8192 };
 
@@ -125,8 +123,18 @@ CUlibrary cc_library_native(const cc_library *library)
     return library->native;
 }
 
-/* ---- what is in it
- * ---------------------------------------------------------------------------------------------------------- */
+int cc_library_module(cc_library *library, cc_device *device, CUmodule *module, cc_error *error)
+{
+    cc_context *context;
+    cc__scope scope;
+    if (cc_device_primary_context(device, &context, error) || cc__enter(&scope, context, error))
+        return -1;
+    int status = CC__CALL_OPTIONAL(error, cuLibraryGetModule, module, library->native);
+    cc__leave(&scope);
+    return status;
+}
+
+/* ---- what is in it ---------------------------------------------------------------------------------------------- */
 
 int cc__library_entry(cc_library *library, const char *name, const cc__entry **entry, cc_error *error)
 {

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the log
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- the log ---------------------------------------------------------------------------------------------------- */
 
 /* NULL where the log is empty or cannot be had: it is never the reason for a failure. */
 static char *read_log(cc__nvrtc_program program)
@@ -65,8 +64,7 @@ static int fail_compilation(cc__nvrtc_program program, int code, cc_error *error
     return -1;
 }
 
-/* ---- what comes out
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- what comes out --------------------------------------------------------------------------------------------- */
 
 typedef int (*size_function)(cc__nvrtc_program, size_t *);
 typedef int (*code_function)(cc__nvrtc_program, char *);
@@ -165,8 +163,16 @@ static int read_lowered_names(cc__nvrtc_program program, const cc_compile_reques
     return 0;
 }
 
-/* ---- compiling
- * ------------------------------------------------------------------------------------------------------------- */
+static cc_pch read_pch(cc__nvrtc_program program)
+{
+    enum { NOT_ATTEMPTED = 13 };
+    if (!cc__nvrtc.nvrtcGetPCHCreateStatus)
+        return CC_PCH_NOT_ATTEMPTED;
+    int code = cc__nvrtc.nvrtcGetPCHCreateStatus(program);
+    return code == CC__NVRTC_SUCCESS ? CC_PCH_CREATED : code == NOT_ATTEMPTED ? CC_PCH_NOT_ATTEMPTED : CC_PCH_FAILED;
+}
+
+/* ---- compiling -------------------------------------------------------------------------------------------------- */
 
 static int add_name_expressions(cc__nvrtc_program program, const cc_compile_request *request, cc_error *error)
 {
@@ -216,12 +222,29 @@ int cc_compile(const cc_compile_request *request, cc_compiled *compiled, cc_erro
         read_target(program, request->target, compiled, error) || read_lowered_names(program, request, compiled, error))
         goto done;
     compiled->log = read_log(program);
+    compiled->pch = read_pch(program);
     status = 0;
 done:
     (void)cc__nvrtc.nvrtcDestroyProgram(&program);
     if (status)
         cc_compiled_free(compiled);
     return status;
+}
+
+int cc_program_create(const char *source, const char *name, void **native, cc_error *error)
+{
+    cc__nvrtc_program program = NULL;
+    if (cc__need_nvrtc(error) || CC__NVRTC(error, nvrtcCreateProgram, &program, source, name, 0, NULL, NULL))
+        return -1;
+    *native = program;
+    return 0;
+}
+
+void cc_program_destroy(void *native)
+{
+    cc__nvrtc_program program = native;
+    if (program)
+        (void)cc__nvrtc.nvrtcDestroyProgram(&program);
 }
 
 void cc_compiled_free(cc_compiled *compiled)
