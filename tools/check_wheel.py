@@ -38,7 +38,7 @@ def main():
 
         run(python, "-m", "pip", "install", "--quiet", "nvidia-cuda-runtime==13.0.*")
         headers = next(where.glob("venv/lib/python*/site-packages/nvidia/cu13/include"))
-        run(python, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", where, f"-Csetup-args=-Dcuda_include={headers}", ROOT)
+        run(python, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", where, f"-Csetup-args=-Dheaders={headers}", ROOT)
         wheel = next(where.glob("*.whl"))
         names = zipfile.ZipFile(wheel).namelist()
         missing = [name for name in WANTED if name not in names]

@@ -41,5 +41,5 @@ for directory in candidates():
         sys.exit(0)
 sys.exit(
     "no cuda.h of CUDA 13.0 or newer: pip install 'nvidia-cuda-runtime==13.0.*', set CUDA_HOME to a toolkit, "
-    "or give meson -Dcuda_include=DIRECTORY"
+    "or give meson -Dheaders=DIRECTORY"
 )
