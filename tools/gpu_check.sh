@@ -24,7 +24,7 @@ step() { # step NAME COMMAND...
     [ $status -eq 0 ] || { failures=$((failures + 1)); tail -n 40 "$out/$name.log"; }
 }
 
-c_tests() {
+core_tests() {
     local meson=meson
     command -v meson >/dev/null || meson="$python -m mesonbuild.mesonmain"
     $meson test -C "build/cp$($python -c 'import sys; print("%d%d" % sys.version_info[:2])')" --print-errorlogs
@@ -35,7 +35,7 @@ benchmarks() {
 
 step build $python setup.py build_ext --inplace
 step golden tools/golden/make.sh "$out"
-step c-tests c_tests
+step c-tests core_tests
 step suite $python -m pytest -p no:cacheprovider -q
 step benchmarks benchmarks
 [[ " $parts " == *" benchmarks "* ]] && cat "$out/benchmarks.log"
