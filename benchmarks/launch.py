@@ -1,14 +1,14 @@
-"""What each call costs: the driver alone in a C loop (the floor), through cuda_core, and through cuda.core and CuPy where
-they are installed.
+"""What each call costs: the driver alone in a C loop (the floor), through cuda_core, and through cuda.core and CuPy
+where they are installed.
 
 usage: python benchmarks/launch.py [--json FILE] [--only TEXT] [--repeats N]
 
 Nanoseconds a call, the best of 9 loops. `overhead` is what is added to the floor, `aim` what it may be at most, `ratio`
 overhead / aim: 1 or less is met. Only differences and ratios of one run mean anything.
 
-The method: loops of 400 calls, since a longer loop of launches fills the driver's queue and then times the GPU; the stream
-is waited for between loops; a first loop that is not counted loads modules and fills caches. The floor's driver is the one
-that cuda_core opened; all columns run in one process, with the primary context current, one row after the other.
+The method: loops of 400 calls, since a longer loop of launches fills the driver's queue and then times the GPU; the
+stream is waited for between loops; a first loop that is not counted loads modules and fills caches. The floor's driver is
+the one that cuda_core opened; all columns run in one process, with the primary context current, one row after the other.
 """
 
 import argparse
@@ -16,7 +16,6 @@ import contextlib
 import ctypes
 import gc
 import json
-import math
 import os
 import platform
 import re
@@ -49,7 +48,7 @@ class Row:
     ours: float | None
     aim: float  # of the overhead, or of the whole call where whole is true
     whole: bool = False
-    cuda_core: float | None = None
+    theirs: float | None = None
     cupy: float | None = None
     note: str = ""
 
@@ -64,14 +63,22 @@ class Row:
         return None if self.overhead is None else self.overhead / self.aim
 
 
-# ---- measuring -------------------------------------------------------------------------------------------------------
+# ---- measuring -----------------------------------------------------------------------------------------------------
+
+
+LOOP = """
+def loop(clock, rounds, {names}):
+    begin = clock()
+    for _ in rounds:
+        {statement}
+    return clock() - begin
+"""
 
 
 def best(statement, names, sync, repeats):
     """Nanoseconds of one run of statement; names are its local variables."""
-    source = f"def loop(clock, rounds, {', '.join(names)}):\n    begin = clock()\n    for _ in rounds:\n        {statement}\n"
     scope = {}
-    exec(source + "    return clock() - begin", scope)
+    exec(LOOP.format(names=", ".join(names), statement=statement), scope)
     loop, results = scope["loop"], []
     gc.disable()
     try:
@@ -124,7 +131,7 @@ def driver_path():
     sys.exit("no driver is loaded")
 
 
-# ---- cuda_core and cuda.core: the same calls ----------------------------------------------------------------------------
+# ---- cuda_core and cuda.core: the same calls -----------------------------------------------------------------------
 
 
 class Package:
@@ -253,7 +260,7 @@ class CuPy:
             return best(*self.rows[call], self.stream.synchronize, repeats)
 
 
-# ---- rows -------------------------------------------------------------------------------------------------------------------
+# ---- rows ----------------------------------------------------------------------------------------------------------
 
 
 def floors(floor, ours):
@@ -335,7 +342,7 @@ def measure(repeats, only):
                 return others[name].measure(call, repeats)
             return None
 
-        return {"cuda_core": through("cuda.core"), "cupy": through("CuPy")}
+        return {"theirs": through("cuda.core"), "cupy": through("CuPy")}
 
     rows = []
     for call, (driver, aim) in floors(floor, ours).items():
@@ -350,11 +357,11 @@ def measure(repeats, only):
         theirs, their_modules = import_milliseconds("cuda.core", repeats)
         cupys, _ = import_milliseconds("cupy", min(repeats, 3))
         note = f"{modules} modules" + (f", cuda.core {their_modules}" if their_modules else "")
-        rows.append(Row("import, milliseconds", None, mine, 12, whole=True, cuda_core=theirs, cupy=cupys, note=note))
+        rows.append(Row("import, milliseconds", None, mine, 12, whole=True, theirs=theirs, cupy=cupys, note=note))
     return ours.device, others, rows
 
 
-# ---- showing ------------------------------------------------------------------------------------------------------------------
+# ---- showing -------------------------------------------------------------------------------------------------------
 
 
 def number(value, digits=None):
@@ -371,7 +378,7 @@ def table(rows):
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for row in rows:
-        theirs = None if row.cuda_core is None or row.floor is None or row.whole else row.cuda_core - row.floor
+        added = None if row.theirs is None or row.floor is None or row.whole else row.theirs - row.floor
         cells = [
             row.call + (", whole call" if row.whole and "import" not in row.call else ""),
             number(row.floor),
@@ -379,8 +386,8 @@ def table(rows):
             number(row.overhead),
             number(row.aim, 0),
             number(row.ratio, 2),
-            number(row.cuda_core),
-            number(theirs),
+            number(row.theirs),
+            number(added),
             number(row.cupy),
         ]
         lines.append("| " + " | ".join(cells) + " |" + (f" {row.note}" if row.note else ""))
@@ -419,11 +426,6 @@ def main():
         )
     if options.json:
         figures = [{**asdict(row), "overhead": row.overhead, "ratio": row.ratio} for row in rows]
-        assert all(
-            value is None or not isinstance(value, float) or math.isfinite(value)
-            for f in figures
-            for value in f.values()
-        )
         with open(options.json, "w") as file:
             json.dump({"versions": versions(device, others), "rows": figures}, file, indent=1)
 
