@@ -7,8 +7,8 @@ Nanoseconds a call, the best of 9 loops. `overhead` is what is added to the floo
 overhead / aim: 1 or less is met. Only differences and ratios of one run mean anything.
 
 The method: loops of 400 calls, since a longer loop of launches fills the driver's queue and then times the GPU; the
-stream is waited for between loops; a first loop that is not counted loads modules and fills caches. The floor's driver is
-the one that cuda_core opened; all columns run in one process, with the primary context current, one row after the other.
+stream is waited for between loops; a first loop that is not counted loads modules and fills caches. The floor's driver
+is the one that cuda_core opened; all columns run in one process, the primary context current, one row after the other.
 """
 
 import argparse
@@ -421,9 +421,8 @@ def main():
     print(table(rows))
     ratios = [row.ratio for row in rows if row.ratio is not None]
     if ratios:
-        print(
-            f"\n{sum(r <= 1 for r in ratios)} of {len(ratios)} within their aim, {sum(r <= 2 for r in ratios)} within twice"
-        )
+        met, near = (sum(ratio <= bound for ratio in ratios) for bound in (1, 2))
+        print(f"\n{met} of {len(ratios)} within their aim, {near} within twice")
     if options.json:
         figures = [{**asdict(row), "overhead": row.overhead, "ratio": row.ratio} for row in rows]
         with open(options.json, "w") as file:
