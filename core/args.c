@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- refusals
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- refusals --------------------------------------------------------------------------------------------------- */
 
 static const char *describe(const cc_parameter *parameter, char text[64])
 {
@@ -27,8 +26,7 @@ static int wrong_type(const cc_parameter *parameter, const char *given, const ch
 
 static const char STRUCT_ADVICE[] = ": pass a NumPy scalar, a ctypes structure or bytes of that size";
 
-/* ---- integers
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- integers --------------------------------------------------------------------------------------------------- */
 
 static int store_double(const cc_parameter *parameter, double value, void *slot, cc_error *error);
 
@@ -78,8 +76,7 @@ int cc_pack_unsigned(const cc_parameter *parameter, uint64_t value, void *slot, 
     return 0;
 }
 
-/* ---- floats
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- floats ----------------------------------------------------------------------------------------------------- */
 
 /* To the nearest half, ties to even, in one rounding. */
 static uint16_t half_bits(double value)
@@ -153,8 +150,7 @@ int cc_pack_complex(const cc_parameter *parameter, double real, double imaginary
     return 0;
 }
 
-/* ---- pointers and bits
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- pointers and bits ------------------------------------------------------------------------------------------ */
 
 int cc_pack_pointer(const cc_parameter *parameter, CUdeviceptr value, void *slot, cc_error *error)
 {

@@ -11,8 +11,7 @@
 
 static const char SECTION_NAME[] = ".cuda_core.ptx";
 
-/* ---- reading
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- reading ---------------------------------------------------------------------------------------------------- */
 
 typedef struct cubin {
     const unsigned char *bytes;
@@ -99,8 +98,7 @@ size_t cc__code_size(const void *code, size_t size)
     return fits(fatbin.header_size, fatbin.body_size, size) ? (size_t)(fatbin.header_size + fatbin.body_size) : 0;
 }
 
-/* ---- writing
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- writing ---------------------------------------------------------------------------------------------------- */
 
 typedef struct layout {
     size_t ptx, names, sections, end; /* offsets of what is added */

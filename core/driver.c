@@ -49,8 +49,7 @@ int cc__fail_needs_driver(cc_error *error, const char *function)
                     wanted / 1000, wanted % 1000 / 10, driver_version / 1000, driver_version % 1000 / 10);
 }
 
-/* ---- from a library to a table
- * ------------------------------------------------------------------------------------------ */
+/* ---- from a library to a table ---------------------------------------------------------------------------------- */
 
 static int fail_broken(cc_error *error, const char *path, const char *function, CUresult code)
 {
@@ -158,8 +157,7 @@ static int open_library(void *handle, const char *path, cc_driver_kind kind, cc_
     return cc__driver_open_with(resolve_in_library, &opened, kind, path, error);
 }
 
-/* ---- which library
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- which library ---------------------------------------------------------------------------------------------- */
 
 static bool is_there(const char *path)
 {

@@ -16,8 +16,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* ---- driver.c: the function table
- * ------------------------------------------------------------------------------------- */
+/* ---- driver.c: the function table ------------------------------------------------------------------------------- */
 
 /* Filled once, before any object exists; read without a lock ever after. cuda.h renames some entries (cuMemAlloc is
  * cuMemAlloc_v2 to the preprocessor); since uses of a field are renamed alike, that never shows. */
@@ -50,8 +49,7 @@ static inline int cc__need_driver(cc_error *error)
     return cc__driver_open_default(error);
 }
 
-/* ---- errors.c: all of these fill `error` (NULL is allowed) and return -1
- * ------------------------------------------------- */
+/* ---- errors.c: all of these fill `error` (NULL is allowed) and return -1 ---------------------------------------- */
 
 CC__COLD int cc__fail(cc_error *error, cc_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 CC__COLD int cc__fail_memory(cc_error *error);
@@ -75,8 +73,7 @@ static inline int cc__check(CUresult code, cc_error *error, const char *function
 #define CC__CALL_OPTIONAL(error, name, ...)                                                                            \
     (cc__driver.name ? cc__check(cc__driver.name(__VA_ARGS__), error, #name) : cc__fail_needs_driver(error, #name))
 
-/* ---- contexts
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- contexts --------------------------------------------------------------------------------------------------- */
 
 typedef struct cc__pending { /* an object in use by queued work; pending.c */
     struct cc__pending *next;
@@ -128,9 +125,7 @@ int cc__context_find(CUcontext native, cc_context **context, cc_error *error);
  * it waits at once. The context is current. */
 void cc__context_keep(cc_context *context, CUstream stream, cc_release_function release, void *object);
 
-/* ---- devices
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- devices ---------------------------------------------------------------------------------------------------- */
 
 enum { CC__ATTRIBUTE_COUNT = 192 }; /* above every attribute of today's drivers; later ones are not remembered */
 
@@ -154,8 +149,7 @@ int cc__devices(const cc__device_table **table, cc_error *error);
 int cc__device_of_native(CUdevice native, cc_device **device, cc_error *error);
 bool cc__device_flag(cc_device *device, CUdevice_attribute attribute); /* false where the driver does not know */
 
-/* ---- streams and events
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- streams and events ----------------------------------------------------------------------------------------- */
 
 struct cc_stream {
     cc__count count;
@@ -193,9 +187,7 @@ struct cc_event {
     atomic_bool recorded; /* by us; only to say why elapsed time is not to be had */
 };
 
-/* ---- memory
- * --------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- memory ----------------------------------------------------------------------------------------------------- */
 
 struct cc_pool {
     cc__count count;
@@ -226,8 +218,7 @@ struct cc_buffer {
     void *owner;
 };
 
-/* ---- libraries and kernels
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- libraries and kernels -------------------------------------------------------------------------------------- */
 
 typedef struct cc__entry { /* one .entry of a PTX text; params.c */
     char *name;
@@ -287,9 +278,7 @@ struct cc_kernel {
 int cc__kernel_set_attribute_lock_held(cc_kernel *kernel, cc_device *device, CUfunction_attribute attribute, int value,
                                        cc_error *error);
 
-/* ---- cubin.c
- * --------------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- cubin.c ---------------------------------------------------------------------------------------------------- */
 
 enum { CC__SECTION_PTX = (int)0x8000cc01u }; /* the section type; the emulator's loader looks for the same */
 

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- handles
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- handles ---------------------------------------------------------------------------------------------------- */
 
 static cc_kernel *kernel_new(CUkernel native, cc_library *library, const char *name, cc_error *error)
 {
@@ -57,8 +56,10 @@ int cc_kernel_get(cc_library *library, const char *name, cc_kernel **kernel, cc_
         return fail_unknown(library, name, error);
     if (cc__check(code, error, "cuLibraryGetKernel"))
         return -1;
-    *kernel = kernel_new(native, library, name, error);
-    return *kernel ? 0 : -1;
+    cc_kernel *made = kernel_new(native, library, name, error);
+    if (made)
+        *kernel = made;
+    return made ? 0 : -1;
 }
 
 int cc_kernel_wrap(CUkernel native, cc_library *library, cc_release_function release, void *owner, cc_kernel **kernel,
@@ -69,11 +70,12 @@ int cc_kernel_wrap(CUkernel native, cc_library *library, cc_release_function rel
         return -1;
     if (cc__driver.cuKernelGetName && CC__CALL(error, cuKernelGetName, &name, native))
         return -1;
-    *kernel = kernel_new(native, library, name, error);
-    if (!*kernel)
+    cc_kernel *made = kernel_new(native, library, name, error);
+    if (!made)
         return -1;
-    (*kernel)->release = release;
-    (*kernel)->owner = owner;
+    made->release = release;
+    made->owner = owner;
+    *kernel = made;
     return 0;
 }
 
@@ -111,8 +113,7 @@ cc_library *cc_kernel_library(const cc_kernel *kernel)
     return kernel->library;
 }
 
-/* ---- attributes
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- attributes ------------------------------------------------------------------------------------------------- */
 
 int cc_kernel_attribute(cc_kernel *kernel, cc_device *device, CUfunction_attribute attribute, int *value,
                         cc_error *error)
@@ -149,8 +150,7 @@ int cc_kernel_set_attribute(cc_kernel *kernel, cc_device *device, CUfunction_att
     return status;
 }
 
-/* ---- signature
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- signature -------------------------------------------------------------------------------------------------- */
 
 typedef struct signature { /* one block: the public part, then its parameters */
     cc_signature public;

@@ -1,8 +1,7 @@
 /* Launches, and the limits they are held against before the driver sees them. */
 #include "internal.h"
 
-/* ---- limits of a kernel on a device
- * ----------------------------------------------------------------------------------------- */
+/* ---- limits of a kernel on a device ----------------------------------------------------------------------------- */
 
 typedef struct wanted_attribute {
     CUdevice_attribute attribute;
@@ -69,8 +68,7 @@ static int know_limits(cc_kernel *kernel, cc_device *device, cc__launch_limits *
     return status;
 }
 
-/* ---- holding a configuration against them
- * -------------------------------------------------------------------------------------- */
+/* ---- holding a configuration against them ----------------------------------------------------------------------- */
 
 /* A value of 0 becomes the largest unsigned: one compare finds both ends. */
 static inline bool in_range(unsigned value, unsigned most)
@@ -183,9 +181,7 @@ int cc_launch_check(const cc_launch_config *config, cc_kernel *kernel, cc_device
     return CC__LIKELY(within(config, limits)) ? 0 : check_slowly(config, limits, kernel, device, error);
 }
 
-/* ---- launching
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- launching -------------------------------------------------------------------------------------------------- */
 
 static CUresult launch_with_attributes(const cc_launch_config *config, CUstream stream, CUfunction function,
                                        void **slots)

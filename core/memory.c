@@ -1,8 +1,7 @@
 /* Copies, fills, and where memory is. */
 #include "internal.h"
 
-/* ---- placement ------------------------------------------------------------------------------------------------------
- */
+/* ---- placement -------------------------------------------------------------------------------------------------- */
 
 enum { KNOWN = 1, DEVICE_ACCESSIBLE = 2, HOST_ACCESSIBLE = 4, MANAGED = 8, ORDINAL_SHIFT = 32 };
 
@@ -82,8 +81,7 @@ int cc_buffer_placement(cc_buffer *buffer, cc_placement *placement, cc_error *er
     return 0;
 }
 
-/* ---- copies
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- copies ----------------------------------------------------------------------------------------------------- */
 
 int cc_copy(CUdeviceptr destination, CUdeviceptr source, size_t size, cc_stream *stream, cc_error *error)
 {
@@ -136,8 +134,7 @@ int cc_copy_to_host(void *destination, CUdeviceptr source, size_t size, cc_strea
     return copy_and_keep(host, source, host, size, stream, release, object, error);
 }
 
-/* ---- fills
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- fills ------------------------------------------------------------------------------------------------------ */
 
 static CUresult fill(CUdeviceptr destination, size_t size, uint32_t pattern, size_t pattern_size, CUstream stream)
 {

@@ -49,18 +49,18 @@ int cc_pool_device_default(cc_device *device, cc_pool **pool, cc_error *error)
 {
     cc_context *context;
     int status = 0;
-    *pool = atomic_load_explicit(&device->default_pool, memory_order_acquire);
-    if (!*pool) {
+    cc_pool *found = atomic_load_explicit(&device->default_pool, memory_order_acquire);
+    if (!found) {
         if (check_supported(device, error) || cc_device_primary_context(device, &context, error))
             return -1;
         pthread_mutex_lock(&device->lock);
-        *pool = atomic_load_explicit(&device->default_pool, memory_order_relaxed);
-        if (!*pool && (status = make_default(device, context, pool, error)) == 0)
-            atomic_store_explicit(&device->default_pool, *pool, memory_order_release);
+        found = atomic_load_explicit(&device->default_pool, memory_order_relaxed);
+        if (!found && (status = make_default(device, context, &found, error)) == 0)
+            atomic_store_explicit(&device->default_pool, found, memory_order_release);
         pthread_mutex_unlock(&device->lock);
     }
     if (!status)
-        cc_pool_retain(*pool); /* the device keeps the first reference */
+        *pool = cc_pool_retain(found); /* the device keeps the first reference */
     return status;
 }
 
@@ -102,19 +102,21 @@ int cc_pool_create_pinned(cc_device *device, int numa_id, size_t max_size, cc_po
     CUmemPoolProps properties = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .maxSize = max_size};
     properties.location.type = numa_id < 0 ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_HOST_NUMA;
     properties.location.id = numa_id < 0 ? 0 : numa_id;
-    if (make_pool(device, &properties, pool, error)) {
+    cc_pool *made;
+    if (make_pool(device, &properties, &made, error)) {
         if (error && error->domain == CC_DOMAIN_DRIVER &&
             (error->code == CUDA_ERROR_NOT_SUPPORTED || error->code == CUDA_ERROR_INVALID_VALUE))
             cc__explain(error, " Pools of host memory need driver 12.6 or newer and a device that supports them; "
                                "page-locked memory without a pool works everywhere.");
         return -1;
     }
-    (*pool)->pinned = true;
+    made->pinned = true;
     /* Only the host may use the pool until it is told otherwise. */
-    if (cc_pool_set_access(*pool, device, true, error)) {
-        cc_pool_release(*pool);
+    if (cc_pool_set_access(made, device, true, error)) {
+        cc_pool_release(made);
         return -1;
     }
+    *pool = made;
     return 0;
 }
 
