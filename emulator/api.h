@@ -48,8 +48,7 @@ uint64_t em_object_count(em_kind kind); /* live handles */
 em_kind em_object_kind(const void *object);
 void em_object_each(em_kind kind, void (*visit)(void *object, void *argument), void *argument); /* live ones */
 
-/* ---- devices: device.c
- * ----------------------------------------------------------------------------------------------- */
+/* ---- devices: device.c ------------------------------------------------------------------------------------------- */
 
 #define EM_MAX_DEVICES       64
 #define EM_LEAST_PRIORITY    0
@@ -81,8 +80,7 @@ int em_device_attribute(const em_device *device, CUdevice_attribute attribute, i
 bool em_device_charge(em_device *device, uint64_t bytes); /* false: over the device's memory */
 void em_device_refund(em_device *device, uint64_t bytes);
 
-/* ---- library state and threads: lifecycle.c
- * ---------------------------------------------------------------------------- */
+/* ---- library state and threads: lifecycle.c ---------------------------------------------------------------------- */
 
 typedef struct em_thread_stream {
     em_context *context;
@@ -110,8 +108,7 @@ extern _Atomic int em_state; /* CUDA_SUCCESS once cuInit has run, else the error
 int em_initialize(void);
 void em_thread_register(void); /* before anything is stored in em_self that the thread's end must free */
 
-/* ---- contexts: context.c
- * ------------------------------------------------------------------------------------------------ */
+/* ---- contexts: context.c ----------------------------------------------------------------------------------------- */
 
 typedef struct em_instance em_instance; /* a module loaded in a context: library.c */
 
@@ -155,14 +152,15 @@ static inline int em_enter(em_context **context)
     }
     return em_enter_slowly(context);
 }
-/* For calls that need no context: only that cuInit has run. */
+/* For calls that need no context: that cuInit has run, and that this is no host function of a stream. */
+int em_enter_any_slowly(void);
 static inline int em_enter_any(void)
 {
-    return atomic_load_explicit(&em_state, memory_order_acquire);
+    bool usable = atomic_load_explicit(&em_state, memory_order_acquire) == CUDA_SUCCESS && !em_self.in_callback;
+    return __builtin_expect(usable, 1) ? CUDA_SUCCESS : em_enter_any_slowly();
 }
 
-/* ---- streams: stream.c
- * ------------------------------------------------------------------------------------------------- */
+/* ---- streams: stream.c ------------------------------------------------------------------------------------------- */
 
 typedef struct em_dependency {
     em_stream *stream; /* a reference */
@@ -223,14 +221,14 @@ bool em_stream_drained(em_stream *stream);
 /* Waits for what was submitted so far to those streams of the context for which `wanted` is true. */
 int em_streams_wait(em_context *context, bool (*wanted)(const em_stream *stream));
 bool em_stream_is_blocking(const em_stream *stream); /* ordered by the legacy stream */
-/* Resolves NULL, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD and handles against the current context. */
-int em_stream_resolve(CUstream handle, em_context *context, em_stream **stream);
+/* The checks at the head of a call with a stream. A handle brings its context along, whatever is current; NULL,
+ * CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are of the current context. */
+int em_stream_enter(CUstream handle, em_stream **stream);
 em_stream *em_stream_of_thread(em_context *context);
 bool em_streams_stopping(void);
 bool em_streams_stop(void); /* process exit: no further operation is begun; false if one still runs */
 
-/* ---- events: event.c
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- events: event.c --------------------------------------------------------------------------------------------- */
 
 /* What one cuEventRecord captured. It outlives the event, for those who wait on it. */
 typedef struct em_record {
@@ -255,8 +253,7 @@ void em_record_wait(em_record *record);
 int em_event_record(em_event *event, em_stream *stream);
 int em_stream_wait_record(em_stream *stream, em_record *record); /* takes the reference over */
 
-/* ---- copies and fills: copy.c
- * --------------------------------------------------------------------------------------------- */
+/* ---- copies and fills: copy.c ------------------------------------------------------------------------------------ */
 
 typedef struct em_side {
     uint64_t address;      /* of the first byte touched */
@@ -274,8 +271,7 @@ int em_copy(const em_box *box, em_stream *stream, bool asynchronous);
 int em_fill(uint64_t address, uint64_t pitch, uint64_t value, unsigned int element, uint64_t width, uint64_t height,
             em_stream *stream, bool asynchronous);
 
-/* ---- pools: pool.c
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- pools: pool.c ----------------------------------------------------------------------------------------------- */
 
 struct em_pool {
     em_object object;
@@ -301,10 +297,9 @@ void em_pool_refund(em_pool *pool, uint64_t size); /* an allocation of it was re
 /* Takes a range that the caller has claimed out of service and settles its account with its pool or device. */
 void em_memory_release(em_range *range);
 /* Claims the allocation of device, managed or pool memory that begins at the address, for the caller to release. */
-int em_memory_claim(uint64_t address, em_range **range);
+int em_memory_claim(uint64_t address, bool in_stream_order, em_range **range);
 
-/* ---- heap.c, beyond emulator.h
- * --------------------------------------------------------------------------------------------- */
+/* ---- heap.c, beyond emulator.h ----------------------------------------------------------------------------------- */
 
 /* While a thread is between these, no em_range that it can find is freed. They nest. */
 void em_heap_pin(void);
@@ -321,8 +316,7 @@ bool em_heap_inside(uint64_t address);                                      /* i
 void em_heap_each_owned(const void *owner, void (*visit)(em_range *range)); /* live ranges; visit may release */
 uint64_t em_heap_count(em_memory kind);                                     /* live allocations of programs */
 
-/* ---- details and tracing
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- details and tracing ----------------------------------------------------------------------------------------- */
 
 /* The calling thread's account of why the call in progress fails; returns `code`. */
 int em_explain(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -336,8 +330,7 @@ void em_trace_fault(const em_detail *detail); /* a fault that was found on a str
 /* Notes the failure for cuEmulatorErrorDetail and writes the trace line. */
 void em_call_ends(const char *name, CUresult status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* ---- entry points
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- entry points ------------------------------------------------------------------------------------------------ */
 
 /* An entry point has the parameters that CUDA gives it, whether they mean something here or not. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"

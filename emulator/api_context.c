@@ -14,13 +14,15 @@ static int find_context(CUcontext handle, em_context **context)
     int status = em_enter_any();
     if (status != CUDA_SUCCESS)
         return status;
+    if (handle == NULL)
+        return em_explain(CUDA_ERROR_INVALID_VALUE, "the context is a null pointer");
     *context = em_object_get(EM_KIND_CONTEXT, handle);
     if (*context == NULL)
         return em_explain(CUDA_ERROR_INVALID_CONTEXT, "%p is no context, or one that was destroyed", (void *)handle);
     return CUDA_SUCCESS;
 }
 
-/* The current context, whether poisoned or not. */
+/* The current context, whether poisoned, destroyed or not. */
 static int current_context(em_context **context)
 {
     int status = em_enter_any();
@@ -28,14 +30,11 @@ static int current_context(em_context **context)
         return status;
     if (em_self.current == NULL)
         return CUDA_ERROR_INVALID_CONTEXT;
-    if (!em_self.current->object.live)
-        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     *context = em_self.current;
     return CUDA_SUCCESS;
 }
 
-/* ---- the thread's stack
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the thread's stack ------------------------------------------------------------------------------------------ */
 
 static int push(em_context *context)
 {
@@ -109,7 +108,14 @@ EM_ENTRY(cuCtxSetCurrent, "%p", (handle), CUcontext handle)
             pop();
         return status;
     }
-    int status = find_context(handle, &context);
+    int status = em_enter_any();
+    if (status != CUDA_SUCCESS)
+        return status;
+    for (int i = 0; i < em_device_count; i++) /* a primary context may be made current before it is alive again */
+        if (as_handle(em_devices[i].primary) == handle)
+            context = em_devices[i].primary;
+    if (context == NULL)
+        status = find_context(handle, &context);
     if (status == CUDA_SUCCESS)
         em_self.current = context;
     return status;
@@ -126,8 +132,7 @@ EM_ENTRY(cuCtxGetCurrent, "%p", (context), CUcontext *context)
     return CUDA_SUCCESS;
 }
 
-/* ---- life
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------------------------------------- */
 
 static int create(CUcontext *handle, unsigned int flags, CUdevice ordinal)
 {
@@ -208,8 +213,7 @@ EM_ENTRY(cuCtxDestroy_v2, "%p", (context), CUcontext context)
     return destroy(context);
 }
 
-/* ---- what is known of a context
- * ------------------------------------------------------------------------------------------- */
+/* ---- what is known of a context ---------------------------------------------------------------------------------- */
 
 EM_ENTRY(cuCtxGetDevice, "%p", (device), CUdevice *device)
 {
@@ -238,7 +242,7 @@ EM_ENTRY(cuCtxGetDevice_v2, "%p, %p", (device, handle), CUdevice *device, CUcont
 EM_ENTRY(cuCtxGetFlags, "%p", (flags), unsigned int *flags)
 {
     em_context *context;
-    int status = em_enter(&context);
+    int status = current_context(&context);
     if (status != CUDA_SUCCESS)
         return status;
     if (flags == NULL)
@@ -255,14 +259,14 @@ EM_ENTRY(cuCtxSetFlags, "%#x", (flags), unsigned int flags)
         return status;
     if ((flags & ~(unsigned int)CU_CTX_FLAGS_MASK) != 0)
         return CUDA_ERROR_INVALID_VALUE;
-    context->flags = flags;
+    context->flags = flags | CU_CTX_MAP_HOST;
     return CUDA_SUCCESS;
 }
 
 EM_ENTRY(cuCtxGetId, "%p, %p", (handle, id), CUcontext handle, unsigned long long *id)
 {
     em_context *context;
-    int status = handle != NULL ? find_context(handle, &context) : current_context(&context);
+    int status = handle != NULL ? find_context(handle, &context) : em_enter(&context);
     if (status != CUDA_SUCCESS)
         return status;
     if (id == NULL)
@@ -303,8 +307,7 @@ EM_ENTRY(cuCtxGetExecAffinity, "%p, %d", (affinity, type), CUexecAffinityParam *
     return status != CUDA_SUCCESS ? status : CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
 }
 
-/* ---- waiting
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
 /* EM_ENTRY wants a parameter list; this call has none. */
 CUresult CUDAAPI cuCtxSynchronize(void)
@@ -327,8 +330,7 @@ EM_ENTRY(cuCtxSynchronize_v2, "%p", (handle), CUcontext handle)
     return status == CUDA_SUCCESS ? em_context_synchronize(context) : status;
 }
 
-/* ---- limits and configuration
- * ------------------------------------------------------------------------------------------------- */
+/* ---- limits and configuration ------------------------------------------------------------------------------------ */
 
 static bool limit_exists(CUlimit limit)
 {
@@ -354,6 +356,10 @@ EM_ENTRY(cuCtxSetLimit, "%d, %zu", (limit, value), CUlimit limit, size_t value)
         return status;
     if (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > 128)
         return CUDA_ERROR_INVALID_VALUE;
+    if (limit == CU_LIMIT_STACK_SIZE && value > 512 << 10)
+        return em_explain(CUDA_ERROR_INVALID_VALUE, "a stack of %zu bytes: 512 KiB a thread are the most", value);
+    if (limit == CU_LIMIT_STACK_SIZE)
+        value = (value + 15) & ~(size_t)15;
     if (limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE) /* there is no such cache: the nearest value is none */
         value = 0;
     context->limits[limit] = value;
@@ -417,7 +423,8 @@ EM_ENTRY(cuCtxEnablePeerAccess, "%p, %u", (handle, flags), CUcontext handle, uns
     if (flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
     if (peer->device == context->device)
-        return em_explain(CUDA_ERROR_INVALID_CONTEXT, "both contexts are of device %d", peer->device->limits.ordinal);
+        return em_explain(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, "both contexts are of device %d",
+                          peer->device->limits.ordinal);
     uint64_t bit = UINT64_C(1) << peer->device->limits.ordinal;
     if (atomic_fetch_or(&context->peers, bit) & bit)
         return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;

@@ -188,8 +188,7 @@ EM_ENTRY(cuDeviceGetHostAtomicCapabilities, "%p, %p, %u, %d", (capabilities, ope
     return CUDA_SUCCESS;
 }
 
-/* ---- peers
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- peers ------------------------------------------------------------------------------------------------------- */
 
 EM_ENTRY(cuDeviceCanAccessPeer, "%p, %d, %d", (can, ordinal, peer), int *can, CUdevice ordinal, CUdevice peer)
 {
@@ -233,8 +232,7 @@ EM_ENTRY(cuDeviceGetP2PAttribute, "%p, %d, %d, %d", (value, attribute, from, to)
     }
 }
 
-/* ---- primary contexts
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- primary contexts -------------------------------------------------------------------------------------------- */
 
 EM_ENTRY(cuDevicePrimaryCtxRetain, "%p, %d", (context, ordinal), CUcontext *context, CUdevice ordinal)
 {
@@ -260,6 +258,7 @@ static void end_primary(em_device *device)
 {
     if (em_object_close(&device->primary->object))
         em_context_destroy(device->primary);
+    device->primary_flags = 0;
 }
 
 static int release_primary(CUdevice ordinal)
@@ -320,7 +319,7 @@ static int set_primary_flags(CUdevice ordinal, unsigned int flags)
     pthread_mutex_lock(&em_device_lock);
     device->primary_flags = flags;
     if (device->primary->object.live)
-        device->primary->flags = flags;
+        device->primary->flags = flags | CU_CTX_MAP_HOST;
     pthread_mutex_unlock(&em_device_lock);
     return CUDA_SUCCESS;
 }

@@ -14,6 +14,11 @@ static int find_event(CUevent handle, em_event **event)
     return CUDA_SUCCESS;
 }
 
+static int sticky_of(const em_event *event)
+{
+    return atomic_load_explicit(&event->context->sticky, memory_order_acquire);
+}
+
 EM_ENTRY(cuEventCreate, "%p, %#x", (handle, flags), CUevent *handle, unsigned int flags)
 {
     em_context *context;
@@ -47,9 +52,10 @@ static int destroy(CUevent handle)
         return em_explain(CUDA_ERROR_INVALID_HANDLE, "%p is no event, or one that was destroyed", (void *)handle);
     if (event->record != NULL)
         em_record_release(event->record);
+    status = event->context->epoch == event->context_epoch ? sticky_of(event) : CUDA_SUCCESS;
     pthread_mutex_destroy(&event->lock);
     em_object_recycle(EM_KIND_EVENT, &event->object);
-    return CUDA_SUCCESS;
+    return status;
 }
 
 EM_ENTRY(cuEventDestroy, "%p", (event), CUevent event)
@@ -65,13 +71,10 @@ EM_ENTRY(cuEventDestroy_v2, "%p", (event), CUevent event)
 static int record(CUevent handle, CUstream stream_handle)
 {
     em_event *event;
-    em_context *context;
     em_stream *stream;
     int status = find_event(handle, &event);
     if (status == CUDA_SUCCESS)
-        status = em_enter(&context);
-    if (status == CUDA_SUCCESS)
-        status = em_stream_resolve(stream_handle, context, &stream);
+        status = em_stream_enter(stream_handle, &stream);
     if (status != CUDA_SUCCESS)
         return status;
     if (stream->context != event->context)
@@ -90,14 +93,11 @@ EM_ENTRY_STREAM(cuEventRecord, "%p, %p", (event, hStream), CUevent event, CUstre
 EM_ENTRY_STREAM(cuEventRecordWithFlags, "%p, %p, %#x", (event, hStream, flags), CUevent event, CUstream hStream,
                 unsigned int flags)
 {
+    if (flags == CU_EVENT_RECORD_EXTERNAL)
+        return em_explain(CUDA_ERROR_ILLEGAL_STATE, "an external event record is for a stream that is capturing");
     if (flags != CU_EVENT_RECORD_DEFAULT)
-        return em_explain(CUDA_ERROR_INVALID_VALUE, "an external event record is for a stream that is capturing");
+        return CUDA_ERROR_INVALID_VALUE;
     return record(event, hStream);
-}
-
-static int sticky_of(const em_event *event)
-{
-    return atomic_load_explicit(&event->context->sticky, memory_order_acquire);
 }
 
 EM_ENTRY(cuEventQuery, "%p", (handle), CUevent handle)
@@ -143,16 +143,18 @@ static int elapsed(float *milliseconds, CUevent start_handle, CUevent end_handle
         status = sticky_of(start);
     if (status != CUDA_SUCCESS)
         return status;
-    if (milliseconds == NULL)
-        return CUDA_ERROR_INVALID_VALUE;
     if (((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING) != 0)
         return em_explain(CUDA_ERROR_INVALID_HANDLE, "an event was created with CU_EVENT_DISABLE_TIMING");
+    if (start->context != end->context)
+        return em_explain(CUDA_ERROR_INVALID_HANDLE, "the events belong to different contexts");
     em_record *first = em_event_latest(start), *last = em_event_latest(end);
     if (first == NULL || last == NULL)
         status =
             em_explain(CUDA_ERROR_INVALID_HANDLE, "the %s event was not recorded", first == NULL ? "start" : "end");
     else if (!em_record_done(first) || !em_record_done(last))
         status = CUDA_ERROR_NOT_READY;
+    else if (milliseconds == NULL)
+        status = CUDA_ERROR_INVALID_VALUE;
     else
         *milliseconds = (float)((double)(int64_t)(last->nanoseconds - first->nanoseconds) / 1e6);
     if (first != NULL)

@@ -3,6 +3,19 @@
 
 static int find_function(CUfunction handle, em_function **function)
 {
+    int status = em_enter_any();
+    if (status != CUDA_SUCCESS)
+        return status;
+    *function = em_object_get(EM_KIND_FUNCTION, handle);
+    if (*function == NULL)
+        return em_explain(CUDA_ERROR_INVALID_HANDLE, "%p is no function, or its module was unloaded%s", (void *)handle,
+                          em_object_get(EM_KIND_KERNEL, handle) != NULL ? "; it is a CUkernel" : "");
+    return CUDA_SUCCESS;
+}
+
+/* The calls about occupancy take a CUkernel too. */
+static int find_any(CUfunction handle, em_function **function)
+{
     em_context *context;
     int status = em_enter(&context);
     return status == CUDA_SUCCESS ? em_function_resolve(handle, context, function) : status;
@@ -85,13 +98,12 @@ EM_ENTRY(cuFuncLoad, "%p", (handle), CUfunction handle)
     return find_function(handle, &function);
 }
 
-/* ---- occupancy
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- occupancy --------------------------------------------------------------------------------------------------- */
 
 static int active_blocks(int *blocks, CUfunction handle, int threads, size_t dynamic_shared, unsigned int flags)
 {
     em_function *function;
-    int status = find_function(handle, &function);
+    int status = find_any(handle, &function);
     if (status != CUDA_SUCCESS)
         return status;
     if (blocks == NULL || threads <= 0 || (flags & ~(unsigned int)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE) != 0)
@@ -118,7 +130,7 @@ static int potential_block(int *grid, int *block, CUfunction handle, CUoccupancy
                            int limit, unsigned int flags)
 {
     em_function *function;
-    int status = find_function(handle, &function);
+    int status = find_any(handle, &function);
     if (status != CUDA_SUCCESS)
         return status;
     if (grid == NULL || block == NULL || limit < 0 ||
@@ -159,7 +171,7 @@ EM_ENTRY(cuOccupancyAvailableDynamicSMemPerBlock, "%p, %p, %d, %d", (bytes, hand
          CUfunction handle, int blocks, int threads)
 {
     em_function *function;
-    int status = find_function(handle, &function);
+    int status = find_any(handle, &function);
     if (status != CUDA_SUCCESS)
         return status;
     if (bytes == NULL || blocks <= 0 || threads <= 0)
@@ -171,7 +183,7 @@ EM_ENTRY(cuOccupancyAvailableDynamicSMemPerBlock, "%p, %p, %d, %d", (bytes, hand
 static int no_clusters(CUfunction handle)
 {
     em_function *function;
-    int status = find_function(handle, &function);
+    int status = find_any(handle, &function);
     return status != CUDA_SUCCESS ? status
                                   : em_explain(CUDA_ERROR_NOT_SUPPORTED, "the emulated device does not launch clusters "
                                                                          "(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH is 0)");

@@ -20,8 +20,7 @@ typedef struct request {
     CUevent event; /* recorded after the launch */
 } request;
 
-/* ---- checks
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- checks ------------------------------------------------------------------------------------------------------ */
 
 static int device_value(const em_code *code, CUdevice_attribute attribute)
 {
@@ -99,8 +98,7 @@ static int check_request(const em_code *code, const request *asked)
     return status;
 }
 
-/* ---- parameters
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- parameters -------------------------------------------------------------------------------------------------- */
 
 static int copy_buffer(const em_kernel_info *info, void **extra, unsigned char *to)
 {
@@ -115,8 +113,10 @@ static int copy_buffer(const em_kernel_info *info, void **extra, unsigned char *
             return em_explain(CUDA_ERROR_INVALID_VALUE, "%p is no key of the launch's extra list", extra[i]);
     }
     if (size == NULL || *size > info->parameter_bytes || (buffer == NULL && *size != 0))
-        return em_explain(CUDA_ERROR_INVALID_VALUE, "the parameter buffer has %zu bytes; kernel '%s' takes %u",
-                          size != NULL ? *size : 0, info->name, info->parameter_bytes);
+        return em_explain(size != NULL && buffer != NULL ? CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES
+                                                         : CUDA_ERROR_INVALID_VALUE,
+                          "the parameter buffer has %zu bytes; kernel '%s' takes %u", size != NULL ? *size : 0,
+                          info->name, info->parameter_bytes);
     if (*size != 0)
         memcpy(to, buffer, *size);
     return CUDA_SUCCESS;
@@ -137,8 +137,7 @@ static int copy_parameters(const em_kernel_info *info, void **parameters, void *
     return CUDA_SUCCESS;
 }
 
-/* ---- the launch
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- the launch -------------------------------------------------------------------------------------------------- */
 
 static int run_launch(em_op *op, em_stream *stream, em_detail *detail)
 {
@@ -189,12 +188,9 @@ static int submit(const em_function *function, const request *asked, em_stream *
 
 static int launch(CUfunction handle, const request *asked, void **parameters, void **extra)
 {
-    em_context *context;
     em_stream *stream;
     em_function *function;
-    int status = em_enter(&context);
-    if (status == CUDA_SUCCESS)
-        status = em_stream_resolve(asked->stream, context, &stream);
+    int status = em_stream_enter(asked->stream, &stream);
     if (status == CUDA_SUCCESS)
         status = em_function_resolve(handle, stream->context, &function);
     if (status != CUDA_SUCCESS)
@@ -240,8 +236,7 @@ EM_ENTRY_STREAM(cuLaunchCooperativeKernel, "%p, %u, %u, %u, %u, %u, %u, %u, %p, 
     return launch(function, &asked, parameters, NULL);
 }
 
-/* ---- cuLaunchKernelEx
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- cuLaunchKernelEx -------------------------------------------------------------------------------------------- */
 
 static int read_attribute(const CUlaunchAttribute *attribute, request *asked)
 {

@@ -25,8 +25,7 @@ static int find_kernel(CUkernel handle, em_kernel_handle **kernel)
                : em_explain(CUDA_ERROR_INVALID_HANDLE, "%p is no kernel, or its library was unloaded", (void *)handle);
 }
 
-/* ---- loading
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- loading ----------------------------------------------------------------------------------------------------- */
 
 static const em_limits *limits_here(void)
 {
@@ -112,8 +111,7 @@ EM_ENTRY(cuLibraryUnload, "%p", (handle), CUlibrary handle)
     return CUDA_SUCCESS;
 }
 
-/* ---- what is in it
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- what is in it ----------------------------------------------------------------------------------------------- */
 
 EM_ENTRY(cuLibraryGetKernel, "%p, %p, %s", (kernel, handle, name), CUkernel *kernel, CUlibrary handle, const char *name)
 {
@@ -151,7 +149,7 @@ EM_ENTRY(cuLibraryEnumerateKernels, "%p, %u, %p", (kernels, count, handle), CUke
     int status = find_library(handle, &library);
     if (status != CUDA_SUCCESS)
         return status;
-    if (kernels == NULL || count == 0)
+    if (kernels == NULL)
         return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < count && i < library->kernel_count; i++)
         kernels[i] = (CUkernel)(void *)library->kernels[i];
@@ -212,8 +210,7 @@ EM_ENTRY(cuLibraryGetUnifiedFunction, "%p, %p, %s", (pointer, handle, name), voi
                : em_explain(CUDA_ERROR_NOT_FOUND, "the emulated device has no unified function pointers");
 }
 
-/* ---- kernels
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 EM_ENTRY(cuKernelGetFunction, "%p, %p", (function, handle), CUfunction *function, CUkernel handle)
 {

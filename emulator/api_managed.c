@@ -64,11 +64,8 @@ CUresult CUDAAPI cuMemAdvise_v2(CUdeviceptr address, size_t size, CUmem_advise a
 
 static int prefetch(CUdeviceptr address, size_t size, CUmemLocation location, CUstream handle)
 {
-    em_context *context;
     em_stream *stream;
-    int status = em_enter(&context);
-    if (status == CUDA_SUCCESS)
-        status = em_stream_resolve(handle, context, &stream);
+    int status = em_stream_enter(handle, &stream);
     if (status == CUDA_SUCCESS)
         status = check_managed(address, size);
     return status == CUDA_SUCCESS ? check_location(location) : status;
@@ -101,11 +98,8 @@ CUresult CUDAAPI cuMemPrefetchAsync_v2_ptsz(CUdeviceptr address, size_t size, CU
 EM_ENTRY_STREAM(cuStreamAttachMemAsync, "%p, %#llx, %zu, %#x", (hStream, address, size, flags), CUstream hStream,
                 CUdeviceptr address, size_t size, unsigned int flags)
 {
-    em_context *context;
     em_stream *stream;
-    int status = em_enter(&context);
-    if (status == CUDA_SUCCESS)
-        status = em_stream_resolve(hStream, context, &stream);
+    int status = em_stream_enter(hStream, &stream);
     if (status != CUDA_SUCCESS)
         return status;
     if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && flags != CU_MEM_ATTACH_SINGLE)

@@ -6,17 +6,10 @@ static uint64_t of_pointer(const void *pointer)
     return (uint64_t)(uintptr_t)pointer;
 }
 
-static int find_stream(CUstream handle, em_stream **stream)
-{
-    em_context *context;
-    int status = em_enter(&context);
-    return status == CUDA_SUCCESS ? em_stream_resolve(handle, context, stream) : status;
-}
-
 static int copy_line(em_side to, em_side from, size_t bytes, CUstream handle, bool asynchronous)
 {
     em_stream *stream;
-    int status = find_stream(handle, &stream);
+    int status = em_stream_enter(handle, &stream);
     if (status != CUDA_SUCCESS)
         return status;
     const em_box box = {.to = to, .from = from, .width = bytes, .height = 1, .depth = 1};
@@ -38,8 +31,7 @@ static em_side any_side(CUdeviceptr address)
     return (em_side){.address = address};
 }
 
-/* ---- lines
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- lines ------------------------------------------------------------------------------------------------------- */
 
 EM_ENTRY_DEFAULT(cuMemcpy, "%#llx, %#llx, %zu", (to, from, bytes), CUdeviceptr to, CUdeviceptr from, size_t bytes)
 {
@@ -86,8 +78,7 @@ EM_ENTRY_STREAM(cuMemcpyDtoDAsync_v2, "%#llx, %#llx, %zu, %p", (to, from, bytes,
     return copy_line(device_side(to), device_side(from), bytes, hStream, true);
 }
 
-/* ---- between devices
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- between devices --------------------------------------------------------------------------------------------- */
 
 static int copy_between(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes,
                         CUstream stream, bool asynchronous)
@@ -110,8 +101,7 @@ EM_ENTRY_STREAM(cuMemcpyPeerAsync, "%#llx, %p, %#llx, %p, %zu, %p",
     return copy_between(to, to_context, from, from_context, bytes, hStream, true);
 }
 
-/* ---- rows and boxes
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- rows and boxes ---------------------------------------------------------------------------------------------- */
 
 /* What CUDA_MEMCPY2D, 3D and 3D_PEER say of one side. */
 typedef struct placement {
@@ -167,7 +157,7 @@ static int copy_placed(const placement *to, const placement *from, size_t width,
                        CUstream handle, bool asynchronous)
 {
     em_stream *stream;
-    int status = find_stream(handle, &stream);
+    int status = em_stream_enter(handle, &stream);
     if (status != CUDA_SUCCESS || width == 0 || rows == 0 || planes == 0)
         return status;
     em_box box = {.width = width, .height = rows, .depth = planes};
@@ -245,8 +235,7 @@ EM_ENTRY_STREAM(cuMemcpy3DPeerAsync, "%p, %p", (what, hStream), const CUDA_MEMCP
     return copy_3d_between(what, hStream, true);
 }
 
-/* ---- several at once
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- several at once --------------------------------------------------------------------------------------------- */
 
 EM_ENTRY_STREAM(cuMemcpyBatchAsync_v2, "%p, %p, %p, %zu, %p, %p, %zu, %p",
                 (to, from, sizes, count, attributes, starts, attribute_count, hStream), CUdeviceptr *to,

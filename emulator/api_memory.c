@@ -17,24 +17,37 @@ void em_memory_release(em_range *range)
         em_device_refund(&em_devices[device], size);
 }
 
+static bool of_pool(const em_range *range)
+{
+    return em_object_kind(range->owner) == EM_KIND_POOL;
+}
+
+/* What cuMemFree frees, and cuMemFreeHost. */
+static bool right_call(const em_range *range, bool host)
+{
+    if (range->owner == NULL || range->name != NULL)
+        return false;
+    bool pinned = range->kind == EM_PINNED && !of_pool(range);
+    return host ? pinned : !pinned && range->kind != EM_CONSTANT && range->kind != EM_REGISTERED;
+}
+
 /* The allocation that begins at the address, claimed for the caller to free. Called pinned. */
-static int claim(uint64_t address, bool host, em_range **range)
+static int claim(uint64_t address, bool host, bool in_stream_order, em_range **range)
 {
     em_range *found = em_heap_find(address);
-    if (found == NULL || found->base != address) {
-        return found == NULL
-                   ? em_explain(CUDA_ERROR_INVALID_VALUE, "0x%llx is not an allocation", (unsigned long long)address)
-                   : em_explain(CUDA_ERROR_INVALID_VALUE,
-                                "0x%llx is %llu bytes inside allocation #%llu: only the address that the allocation "
-                                "returned can be freed",
-                                (unsigned long long)address, (unsigned long long)(address - found->base),
-                                (unsigned long long)found->serial);
-    }
-    bool right = host ? found->kind == EM_PINNED : found->kind != EM_CONSTANT && found->kind != EM_REGISTERED;
-    bool of_pool = em_object_kind(found->owner) == EM_KIND_POOL;
-    if (!right || found->owner == NULL || found->name != NULL || (!host && found->kind == EM_PINNED && !of_pool))
+    if (found == NULL)
+        return em_explain(CUDA_ERROR_INVALID_VALUE, "0x%llx is not an allocation", (unsigned long long)address);
+    if (found->base != address)
+        return em_explain(CUDA_ERROR_INVALID_VALUE,
+                          "0x%llx is %llu bytes inside allocation #%llu: only the address that the allocation returned "
+                          "can be freed",
+                          (unsigned long long)address, (unsigned long long)(address - found->base),
+                          (unsigned long long)found->serial);
+    if (!right_call(found, host))
         return em_explain(CUDA_ERROR_INVALID_VALUE, "0x%llx is not memory that this call frees",
                           (unsigned long long)address);
+    if (in_stream_order && found->kind == EM_MANAGED)
+        return em_explain(CUDA_ERROR_NOT_SUPPORTED, "managed memory is not freed in stream order: use cuMemFree");
     if (!found->live || !em_heap_claim(found))
         return em_explain(CUDA_ERROR_INVALID_VALUE, "allocation #%llu at 0x%llx was freed before",
                           (unsigned long long)found->serial, (unsigned long long)address);
@@ -42,30 +55,46 @@ static int claim(uint64_t address, bool host, em_range **range)
     return CUDA_SUCCESS;
 }
 
-int em_memory_claim(uint64_t address, em_range **range)
+int em_memory_claim(uint64_t address, bool in_stream_order, em_range **range)
 {
     em_heap_pin();
-    int status = claim(address, false, range);
+    int status = claim(address, false, in_stream_order, range);
     em_heap_unpin(); /* a claimed range stays until its claimer releases it */
     return status;
 }
 
-/* Frees after all work of the context, which may still use the memory. */
-static int free_after_work(em_context *context, uint64_t address, bool host)
+/* The context whose work may use the memory: its own, or for a pool's the primary one. NULL: none is alive. */
+static em_context *context_of(const em_range *range)
 {
+    if (em_object_kind(range->owner) == EM_KIND_CONTEXT)
+        return range->owner;
+    em_context *context = em_devices[range->device >= 0 ? range->device : 0].primary;
+    return context->object.live ? context : NULL;
+}
+
+/* Frees after all work that may still use the memory. Needs no current context, but a usable one if there is one. */
+static int free_after_work(uint64_t address, bool host)
+{
+    em_context *current;
     em_range *range;
+    int status = em_self.current != NULL ? em_enter(&current) : em_enter_any();
+    if (status != CUDA_SUCCESS || address == 0)
+        return status;
     em_heap_pin();
-    int status = claim(address, host, &range);
-    em_heap_unpin(); /* a claimed range stays until its claimer releases it */
+    status = claim(address, host, false, &range);
+    em_heap_unpin();
     if (status != CUDA_SUCCESS)
         return status;
-    em_context_synchronize(context);
+    em_context *context = context_of(range);
+    if (context != NULL)
+        em_context_synchronize(context);
+    if (em_self.current != NULL && em_self.current != context)
+        em_context_synchronize(em_self.current);
     em_memory_release(range);
     return CUDA_SUCCESS;
 }
 
-/* ---- device memory
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- device memory ----------------------------------------------------------------------------------------------- */
 
 static int allocate(em_context *context, uint64_t size, CUdeviceptr *address)
 {
@@ -116,11 +145,7 @@ EM_ENTRY(cuMemAllocPitch_v2, "%p, %p, %zu, %zu, %u", (address, pitch, width, hei
 
 EM_ENTRY(cuMemFree_v2, "%#llx", (address), CUdeviceptr address)
 {
-    em_context *context;
-    int status = em_enter(&context);
-    if (status != CUDA_SUCCESS || address == 0)
-        return status;
-    return free_after_work(context, address, false);
+    return free_after_work(address, false);
 }
 
 EM_ENTRY(cuMemGetInfo_v2, "%p, %p", (free, total), size_t *free, size_t *total)
@@ -157,8 +182,7 @@ EM_ENTRY(cuMemGetAddressRange_v2, "%p, %p, %#llx", (base, size, address), CUdevi
     return status;
 }
 
-/* ---- pinned memory
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- pinned memory ----------------------------------------------------------------------------------------------- */
 
 static int allocate_pinned(void **pointer, size_t size, unsigned int flags)
 {
@@ -193,11 +217,7 @@ EM_ENTRY(cuMemHostAlloc, "%p, %zu, %#x", (pointer, size, flags), void **pointer,
 
 EM_ENTRY(cuMemFreeHost, "%p", (pointer), void *pointer)
 {
-    em_context *context;
-    int status = em_enter(&context);
-    if (status != CUDA_SUCCESS || pointer == NULL)
-        return status;
-    return free_after_work(context, (uint64_t)(uintptr_t)pointer, true);
+    return free_after_work((uint64_t)(uintptr_t)pointer, true);
 }
 
 static int find_host(void *pointer, uint64_t *address, unsigned int *flags)
@@ -244,8 +264,7 @@ EM_ENTRY(cuMemHostGetFlags, "%p, %p", (flags, pointer), unsigned int *flags, voi
     return find_host(pointer, &unused, flags);
 }
 
-/* ---- registered memory
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- registered memory ------------------------------------------------------------------------------------------- */
 
 EM_ENTRY(cuMemHostRegister_v2, "%p, %zu, %#x", (pointer, size, flags), void *pointer, size_t size, unsigned int flags)
 {
@@ -260,7 +279,8 @@ EM_ENTRY(cuMemHostRegister_v2, "%p, %zu, %#x", (pointer, size, flags), void *poi
     if (pointer == NULL || size == 0 || address > UINT64_MAX - size || (flags & ~known) != 0)
         return CUDA_ERROR_INVALID_VALUE;
     if (em_heap_inside(address) || em_heap_inside(address + size - 1))
-        return em_explain(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "%p is memory that CUDA allocated", pointer);
+        return em_explain(CUDA_ERROR_INVALID_VALUE, "%p is memory that CUDA allocated: it needs no registering",
+                          pointer);
     em_range *range = NULL;
     status = em_heap_register_owned(pointer, size, context, flags, &range);
     if (status == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED)
@@ -278,8 +298,12 @@ EM_ENTRY(cuMemHostUnregister, "%p", (pointer), void *pointer)
         return CUDA_ERROR_INVALID_VALUE;
     em_heap_pin();
     em_range *range = em_heap_find((uint64_t)(uintptr_t)pointer);
-    if (range == NULL || range->kind != EM_REGISTERED || range->base != (uint64_t)(uintptr_t)pointer ||
-        !em_heap_claim(range))
+    if (range != NULL && (range->kind != EM_REGISTERED || range->base != (uint64_t)(uintptr_t)pointer))
+        status = em_explain(CUDA_ERROR_INVALID_VALUE,
+                            "%p is inside other memory: only the address that was registered "
+                            "can be unregistered",
+                            pointer);
+    else if (range == NULL || !em_heap_claim(range))
         status = em_explain(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, "%p is not an address that was registered", pointer);
     em_heap_unpin();
     if (status != CUDA_SUCCESS)
@@ -289,8 +313,7 @@ EM_ENTRY(cuMemHostUnregister, "%p", (pointer), void *pointer)
     return CUDA_SUCCESS;
 }
 
-/* ---- managed memory
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- managed memory ---------------------------------------------------------------------------------------------- */
 
 EM_ENTRY(cuMemAllocManaged, "%p, %zu, %#x", (address, size, flags), CUdeviceptr *address, size_t size,
          unsigned int flags)

@@ -4,11 +4,8 @@
 static int fill(CUdeviceptr to, size_t pitch, unsigned int value, unsigned int element, size_t width, size_t height,
                 CUstream handle, bool asynchronous)
 {
-    em_context *context;
     em_stream *stream;
-    int status = em_enter(&context);
-    if (status == CUDA_SUCCESS)
-        status = em_stream_resolve(handle, context, &stream);
+    int status = em_stream_enter(handle, &stream);
     if (status != CUDA_SUCCESS)
         return status;
     return em_fill(to, pitch, value, element, width, height, stream, asynchronous);

@@ -5,8 +5,7 @@
 
 static int find_module(CUmodule handle, em_instance **instance)
 {
-    em_context *context;
-    int status = em_enter(&context);
+    int status = em_enter_any();
     if (status != CUDA_SUCCESS)
         return status;
     const em_module_handle *found = em_object_get(EM_KIND_MODULE, handle);

@@ -37,7 +37,7 @@ static int get(void *data, CUpointer_attribute attribute, const em_range *range,
         *(void **)data = host_may_use(range) ? (void *)(uintptr_t)address : NULL;
         return host_may_use(range) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-        *(unsigned int *)data = 0;
+        *(unsigned int *)data = range->kind == EM_MANAGED;
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
@@ -54,7 +54,7 @@ static int get(void *data, CUpointer_attribute attribute, const em_range *range,
     }
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
-        *(unsigned char *)data = 0;
+        *(unsigned int *)data = 0;
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
@@ -65,7 +65,7 @@ static int get(void *data, CUpointer_attribute attribute, const em_range *range,
         *(size_t *)data = range->size;
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_MAPPED:
-        *(unsigned char *)data = 1;
+        *(unsigned int *)data = 1;
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
         *(unsigned long long *)data = 0;
@@ -84,10 +84,9 @@ static int get(void *data, CUpointer_attribute attribute, const em_range *range,
 static size_t size_of(CUpointer_attribute attribute)
 {
     switch ((int)attribute) {
-    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE: /* 4 bytes, though documented as bool */
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
     case CU_POINTER_ATTRIBUTE_MAPPED:
-        return 1;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
@@ -114,8 +113,7 @@ static bool known(CUpointer_attribute attribute)
 EM_ENTRY(cuPointerGetAttribute, "%p, %d, %#llx", (data, attribute, address), void *data, CUpointer_attribute attribute,
          CUdeviceptr address)
 {
-    em_context *context;
-    int status = em_enter(&context);
+    int status = em_enter_any();
     if (status != CUDA_SUCCESS)
         return status;
     if (data == NULL || !known(attribute))
@@ -131,19 +129,28 @@ EM_ENTRY(cuPointerGetAttribute, "%p, %d, %#llx", (data, attribute, address), voi
     return status;
 }
 
-/* Of memory that CUDA does not know, each answer is the zero of its type; the device is -2, as CUDA has it. */
-static void get_unknown(void *data, CUpointer_attribute attribute)
+/* Of memory that CUDA does not know. A GPU's driver answers so too: a null of the type, with these exceptions. */
+static void get_unknown(void *data, CUpointer_attribute attribute, uint64_t address)
 {
-    memset(data, 0, size_of(attribute));
-    if (attribute == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
+    switch ((int)attribute) {
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: /* left as they are */
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+        break;
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+        *(void **)data = (void *)(uintptr_t)address;
+        break;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
         *(int *)data = -2;
+        break;
+    default:
+        memset(data, 0, size_of(attribute));
+    }
 }
 
 EM_ENTRY(cuPointerGetAttributes, "%u, %p, %p, %#llx", (count, attributes, data, address), unsigned int count,
          CUpointer_attribute *attributes, void **data, CUdeviceptr address)
 {
-    em_context *context;
-    int status = em_enter(&context);
+    int status = em_enter_any();
     if (status != CUDA_SUCCESS)
         return status;
     if (count == 0 || attributes == NULL || data == NULL)
@@ -153,9 +160,12 @@ EM_ENTRY(cuPointerGetAttributes, "%u, %p, %p, %#llx", (count, attributes, data, 
             return CUDA_ERROR_INVALID_VALUE;
     em_heap_pin();
     const em_range *range = find_live(address);
-    for (unsigned int i = 0; i < count; i++)
-        if (range == NULL || get(data[i], attributes[i], range, address) != CUDA_SUCCESS)
-            get_unknown(data[i], attributes[i]);
+    for (unsigned int i = 0; i < count; i++) {
+        if (range == NULL)
+            get_unknown(data[i], attributes[i], address);
+        else if (get(data[i], attributes[i], range, address) != CUDA_SUCCESS)
+            memset(data[i], 0, size_of(attributes[i]));
+    }
     em_heap_unpin();
     return CUDA_SUCCESS;
 }
@@ -163,8 +173,7 @@ EM_ENTRY(cuPointerGetAttributes, "%u, %p, %p, %#llx", (count, attributes, data, 
 EM_ENTRY(cuPointerSetAttribute, "%p, %d, %#llx", (value, attribute, address), const void *value,
          CUpointer_attribute attribute, CUdeviceptr address)
 {
-    em_context *context;
-    int status = em_enter(&context);
+    int status = em_enter_any();
     if (status != CUDA_SUCCESS)
         return status;
     if (value == NULL || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)

@@ -18,8 +18,7 @@ static bool is_host(CUmemLocation location)
            location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
 }
 
-/* ---- life
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------------------------------------- */
 
 EM_ENTRY(cuMemPoolCreate, "%p, %p", (pool, props), CUmemoryPool *pool, const CUmemPoolProps *props)
 {
@@ -71,8 +70,7 @@ EM_ENTRY(cuMemPoolTrimTo, "%p, %zu", (handle, keep), CUmemoryPool handle, size_t
     return status;
 }
 
-/* ---- attributes
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- attributes -------------------------------------------------------------------------------------------------- */
 
 static uint64_t *counter_of(em_pool *pool, CUmemPool_attribute attribute)
 {
@@ -148,8 +146,7 @@ EM_ENTRY(cuMemPoolSetAttribute, "%p, %d, %p", (handle, attribute, value), CUmemo
     return status;
 }
 
-/* ---- access
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- access ------------------------------------------------------------------------------------------------------ */
 
 EM_ENTRY(cuMemPoolSetAccess, "%p, %p, %zu", (handle, map, count), CUmemoryPool handle, const CUmemAccessDesc *map,
          size_t count)
@@ -169,12 +166,12 @@ EM_ENTRY(cuMemPoolSetAccess, "%p, %p, %zu", (handle, map, count), CUmemoryPool h
             return CUDA_ERROR_INVALID_DEVICE;
         if (map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) {
             if (id == pool->ordinal)
-                return em_explain(CUDA_ERROR_INVALID_VALUE, "a device cannot be denied the pool that lies on it");
+                return em_explain(CUDA_ERROR_INVALID_DEVICE, "a device cannot be denied the pool that lies on it");
             taken |= UINT64_C(1) << id;
         } else if (map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
             given |= UINT64_C(1) << id;
         } else {
-            return CUDA_ERROR_INVALID_VALUE;
+            return em_explain(CUDA_ERROR_NOT_SUPPORTED, "a pool is for reading and writing, or for neither");
         }
     }
     atomic_fetch_or(&pool->access, given);
@@ -204,8 +201,7 @@ EM_ENTRY(cuMemPoolGetAccess, "%p, %p, %p", (flags, handle, location), CUmemAcces
     return CUDA_SUCCESS;
 }
 
-/* ---- default and current pools
- * -------------------------------------------------------------------------------------------------- */
+/* ---- default and current pools ----------------------------------------------------------------------------------- */
 
 static int current_pool(em_device *device, em_pool **pool)
 {
@@ -331,20 +327,16 @@ EM_ENTRY(cuMemSetMemPool, "%p, %d, %p", (location, type, handle), CUmemLocation 
     return CUDA_SUCCESS;
 }
 
-/* ---- allocation in stream order
- * ---------------------------------------------------------------------------------------------------- */
-
-static int find_stream(CUstream handle, em_stream **stream)
-{
-    em_context *context;
-    int status = em_enter(&context);
-    return status == CUDA_SUCCESS ? em_stream_resolve(handle, context, stream) : status;
-}
+/* ---- allocation in stream order ---------------------------------------------------------------------------------- */
 
 static int allocate(em_pool *pool, size_t size, CUdeviceptr *address)
 {
-    if (address == NULL || size == 0)
+    if (address == NULL)
         return CUDA_ERROR_INVALID_VALUE;
+    if (size == 0) { /* as CUDA does: no memory, and no error */
+        *address = 0;
+        return CUDA_SUCCESS;
+    }
     return em_pool_allocate(pool, size, address);
 }
 
@@ -353,7 +345,7 @@ EM_ENTRY_STREAM(cuMemAllocAsync, "%p, %zu, %p", (address, size, hStream), CUdevi
 {
     em_stream *stream;
     em_pool *pool;
-    int status = find_stream(hStream, &stream);
+    int status = em_stream_enter(hStream, &stream);
     if (status == CUDA_SUCCESS)
         status = current_pool(stream->context->device, &pool);
     return status == CUDA_SUCCESS ? allocate(pool, size, address) : status;
@@ -364,7 +356,7 @@ EM_ENTRY_STREAM(cuMemAllocFromPoolAsync, "%p, %zu, %p, %p", (address, size, hand
 {
     em_stream *stream;
     em_pool *pool;
-    int status = find_stream(hStream, &stream);
+    int status = em_stream_enter(hStream, &stream);
     if (status == CUDA_SUCCESS)
         status = find_pool(handle, &pool);
     return status == CUDA_SUCCESS ? allocate(pool, size, address) : status;
@@ -385,13 +377,13 @@ static void finish_free(em_op *op, em_stream *stream, int status)
 EM_ENTRY_STREAM(cuMemFreeAsync, "%#llx, %p", (address, hStream), CUdeviceptr address, CUstream hStream)
 {
     em_stream *stream;
-    int status = find_stream(hStream, &stream);
-    if (status != CUDA_SUCCESS)
+    int status = em_stream_enter(hStream, &stream);
+    if (status != CUDA_SUCCESS || address == 0)
         return status;
     free_op *op = (free_op *)em_op_new(sizeof *op);
     if (op == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    status = em_memory_claim(address, &op->range);
+    status = em_memory_claim(address, true, &op->range);
     if (status != CUDA_SUCCESS) {
         em_op_drop(&op->op);
         return status;

@@ -5,16 +5,14 @@
 
 #include "api.h"
 
-/* Every call that takes a stream: a usable current context, or the stream's own where it has a handle. */
-static int find_stream(CUstream handle, em_stream **stream)
-{
-    em_context *context;
-    int status = em_enter(&context);
-    return status == CUDA_SUCCESS ? em_stream_resolve(handle, context, stream) : status;
-}
+/* ---- life -------------------------------------------------------------------------------------------------------- */
 
-/* ---- life
- * -------------------------------------------------------------------------------------------------------------- */
+static int clamped_priority(int asked)
+{
+    if (asked > EM_LEAST_PRIORITY)
+        return EM_LEAST_PRIORITY;
+    return asked < EM_GREATEST_PRIORITY ? EM_GREATEST_PRIORITY : asked;
+}
 
 static int create(CUstream *handle, unsigned int flags, int priority)
 {
@@ -24,9 +22,7 @@ static int create(CUstream *handle, unsigned int flags, int priority)
         return status;
     if (handle == NULL || (flags & ~(unsigned int)CU_STREAM_NON_BLOCKING) != 0)
         return CUDA_ERROR_INVALID_VALUE;
-    priority = priority > EM_LEAST_PRIORITY      ? EM_LEAST_PRIORITY
-               : priority < EM_GREATEST_PRIORITY ? EM_GREATEST_PRIORITY
-                                                 : priority;
+    priority = clamped_priority(priority);
     em_stream *stream = em_stream_new(context, flags, priority);
     if (stream == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -70,13 +66,14 @@ EM_ENTRY(cuStreamDestroy_v2, "%p", (stream), CUstream stream)
     return destroy(stream);
 }
 
-/* ---- waiting
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
 EM_ENTRY_STREAM(cuStreamQuery, "%p", (hStream), CUstream hStream)
 {
+    if (em_self.in_callback) /* the one call that a host function may make; its own stream is busy with it */
+        return CUDA_ERROR_NOT_READY;
     em_stream *stream;
-    int status = find_stream(hStream, &stream);
+    int status = em_stream_enter(hStream, &stream);
     if (status != CUDA_SUCCESS)
         return status;
     if (!em_stream_idle(stream))
@@ -87,7 +84,7 @@ EM_ENTRY_STREAM(cuStreamQuery, "%p", (hStream), CUstream hStream)
 EM_ENTRY_STREAM(cuStreamSynchronize, "%p", (hStream), CUstream hStream)
 {
     em_stream *stream;
-    int status = find_stream(hStream, &stream);
+    int status = em_stream_enter(hStream, &stream);
     return status == CUDA_SUCCESS ? em_stream_synchronize(stream) : status;
 }
 
@@ -95,10 +92,12 @@ EM_ENTRY_STREAM(cuStreamWaitEvent, "%p, %p, %#x", (hStream, event, flags), CUstr
                 unsigned int flags)
 {
     em_stream *stream;
-    int status = find_stream(hStream, &stream);
+    int status = em_stream_enter(hStream, &stream);
     if (status != CUDA_SUCCESS)
         return status;
-    if ((flags & ~(unsigned int)CU_EVENT_WAIT_EXTERNAL) != 0)
+    if (flags == CU_EVENT_WAIT_EXTERNAL)
+        return em_explain(CUDA_ERROR_ILLEGAL_STATE, "an external event wait is for a stream that is capturing");
+    if (flags != CU_EVENT_WAIT_DEFAULT)
         return CUDA_ERROR_INVALID_VALUE;
     em_event *found = em_object_get(EM_KIND_EVENT, event);
     if (found == NULL)
@@ -107,13 +106,12 @@ EM_ENTRY_STREAM(cuStreamWaitEvent, "%p, %p, %#x", (hStream, event, flags), CUstr
     return record != NULL ? em_stream_wait_record(stream, record) : CUDA_SUCCESS;
 }
 
-/* ---- what is known of a stream
- * --------------------------------------------------------------------------------------------- */
+/* ---- what is known of a stream ----------------------------------------------------------------------------------- */
 
 EM_ENTRY_STREAM(cuStreamGetFlags, "%p, %p", (hStream, flags), CUstream hStream, unsigned int *flags)
 {
     em_stream *stream;
-    int status = find_stream(hStream, &stream);
+    int status = em_stream_enter(hStream, &stream);
     if (status != CUDA_SUCCESS)
         return status;
     if (flags == NULL)
@@ -125,7 +123,7 @@ EM_ENTRY_STREAM(cuStreamGetFlags, "%p, %p", (hStream, flags), CUstream hStream, 
 EM_ENTRY_STREAM(cuStreamGetPriority, "%p, %p", (hStream, priority), CUstream hStream, int *priority)
 {
     em_stream *stream;
-    int status = find_stream(hStream, &stream);
+    int status = em_stream_enter(hStream, &stream);
     if (status != CUDA_SUCCESS)
         return status;
     if (priority == NULL)
@@ -137,7 +135,7 @@ EM_ENTRY_STREAM(cuStreamGetPriority, "%p, %p", (hStream, priority), CUstream hSt
 EM_ENTRY_STREAM(cuStreamGetId, "%p, %p", (hStream, id), CUstream hStream, unsigned long long *id)
 {
     em_stream *stream;
-    int status = find_stream(hStream, &stream);
+    int status = em_stream_enter(hStream, &stream);
     if (status != CUDA_SUCCESS)
         return status;
     if (id == NULL)
@@ -149,7 +147,7 @@ EM_ENTRY_STREAM(cuStreamGetId, "%p, %p", (hStream, id), CUstream hStream, unsign
 EM_ENTRY_STREAM(cuStreamGetDevice, "%p, %p", (hStream, device), CUstream hStream, CUdevice *device)
 {
     em_stream *stream;
-    int status = find_stream(hStream, &stream);
+    int status = em_stream_enter(hStream, &stream);
     if (status != CUDA_SUCCESS)
         return status;
     if (device == NULL)
@@ -161,7 +159,7 @@ EM_ENTRY_STREAM(cuStreamGetDevice, "%p, %p", (hStream, device), CUstream hStream
 EM_ENTRY_STREAM(cuStreamGetCtx, "%p, %p", (hStream, context), CUstream hStream, CUcontext *context)
 {
     em_stream *stream;
-    int status = find_stream(hStream, &stream);
+    int status = em_stream_enter(hStream, &stream);
     if (status != CUDA_SUCCESS)
         return status;
     if (context == NULL)
@@ -174,7 +172,7 @@ EM_ENTRY_STREAM(cuStreamGetCtx_v2, "%p, %p, %p", (hStream, context, green), CUst
                 CUgreenCtx *green)
 {
     em_stream *stream;
-    int status = find_stream(hStream, &stream);
+    int status = em_stream_enter(hStream, &stream);
     if (status != CUDA_SUCCESS)
         return status;
     if (context == NULL || green == NULL)
@@ -184,14 +182,13 @@ EM_ENTRY_STREAM(cuStreamGetCtx_v2, "%p, %p, %p", (hStream, context, green), CUst
     return CUDA_SUCCESS;
 }
 
-/* ---- attributes
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- attributes -------------------------------------------------------------------------------------------------- */
 
 EM_ENTRY_STREAM(cuStreamGetAttribute, "%p, %d, %p", (hStream, attribute, value), CUstream hStream,
                 CUstreamAttrID attribute, CUstreamAttrValue *value)
 {
     em_stream *stream;
-    int status = find_stream(hStream, &stream);
+    int status = em_stream_enter(hStream, &stream);
     if (status != CUDA_SUCCESS)
         return status;
     if (value == NULL)
@@ -204,7 +201,10 @@ EM_ENTRY_STREAM(cuStreamGetAttribute, "%p, %d, %p", (hStream, attribute, value),
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
         value->priority = stream->priority;
         return CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: /* there is no cache to keep a window in */
+    /* There is no cache to keep a window in, and one domain of memory. */
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
         return CUDA_SUCCESS;
     default:
         return CUDA_ERROR_INVALID_VALUE;
@@ -215,7 +215,7 @@ EM_ENTRY_STREAM(cuStreamSetAttribute, "%p, %d, %p", (hStream, attribute, value),
                 CUstreamAttrID attribute, const CUstreamAttrValue *value)
 {
     em_stream *stream;
-    int status = find_stream(hStream, &stream);
+    int status = em_stream_enter(hStream, &stream);
     if (status != CUDA_SUCCESS)
         return status;
     if (value == NULL)
@@ -226,7 +226,12 @@ EM_ENTRY_STREAM(cuStreamSetAttribute, "%p, %d, %p", (hStream, attribute, value),
             return CUDA_ERROR_INVALID_VALUE;
         stream->synchronization_policy = (int)value->syncPolicy;
         return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        stream->priority = clamped_priority(value->priority);
+        return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
         return CUDA_SUCCESS;
     default:
         return CUDA_ERROR_INVALID_VALUE;
@@ -237,9 +242,9 @@ CUresult CUDAAPI cuStreamCopyAttributes_ptsz(CUstream to, CUstream from);
 EM_ENTRY(cuStreamCopyAttributes, "%p, %p", (to, from), CUstream to, CUstream from)
 {
     em_stream *target, *source;
-    int status = find_stream(to, &target);
+    int status = em_stream_enter(to, &target);
     if (status == CUDA_SUCCESS)
-        status = find_stream(from, &source);
+        status = em_stream_enter(from, &source);
     if (status == CUDA_SUCCESS)
         target->synchronization_policy = source->synchronization_policy;
     return status;
@@ -250,8 +255,7 @@ CUresult CUDAAPI cuStreamCopyAttributes_ptsz(CUstream to, CUstream from)
     return cuStreamCopyAttributes(to != NULL ? to : CU_STREAM_PER_THREAD, from != NULL ? from : CU_STREAM_PER_THREAD);
 }
 
-/* ---- host functions
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- host functions ---------------------------------------------------------------------------------------------- */
 
 typedef struct host_op {
     em_op op;
@@ -286,7 +290,7 @@ EM_ENTRY_STREAM(cuLaunchHostFunc, "%p, %p, %p", (hStream, function, data), CUstr
                 void *data)
 {
     em_stream *stream;
-    int status = find_stream(hStream, &stream);
+    int status = em_stream_enter(hStream, &stream);
     if (status != CUDA_SUCCESS)
         return status;
     if (function == NULL)
@@ -304,7 +308,7 @@ EM_ENTRY_STREAM(cuStreamAddCallback, "%p, %p, %p, %u", (hStream, callback, data,
                 CUstreamCallback callback, void *data, unsigned int flags)
 {
     em_stream *stream;
-    int status = find_stream(hStream, &stream);
+    int status = em_stream_enter(hStream, &stream);
     if (status != CUDA_SUCCESS)
         return status;
     if (callback == NULL || flags != 0)
@@ -319,13 +323,12 @@ EM_ENTRY_STREAM(cuStreamAddCallback, "%p, %p, %p, %u", (hStream, callback, data,
     return em_stream_submit(stream, &op->op, EM_QUEUE);
 }
 
-/* ---- capture: streams of this driver do not capture
- * ------------------------------------------------------------------------------- */
+/* ---- capture: streams of this driver do not capture -------------------------------------------------------------- */
 
 static int no_capture(CUstream handle)
 {
     em_stream *stream;
-    int status = find_stream(handle, &stream);
+    int status = em_stream_enter(handle, &stream);
     return status != CUDA_SUCCESS
                ? status
                : em_explain(CUDA_ERROR_NOT_SUPPORTED, "the emulated device does not capture streams into graphs");
@@ -344,7 +347,7 @@ EM_ENTRY_STREAM(cuStreamEndCapture, "%p, %p", (hStream, graph), CUstream hStream
 EM_ENTRY_STREAM(cuStreamIsCapturing, "%p, %p", (hStream, capture), CUstream hStream, CUstreamCaptureStatus *capture)
 {
     em_stream *stream;
-    int status = find_stream(hStream, &stream);
+    int status = em_stream_enter(hStream, &stream);
     if (status != CUDA_SUCCESS)
         return status;
     if (capture == NULL)

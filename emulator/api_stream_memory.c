@@ -76,11 +76,8 @@ static int check_word(uint64_t address, unsigned int bytes)
 
 static int submit_word(CUstream handle, const word_op *what)
 {
-    em_context *context;
     em_stream *stream;
-    int status = em_enter(&context);
-    if (status == CUDA_SUCCESS)
-        status = em_stream_resolve(handle, context, &stream);
+    int status = em_stream_enter(handle, &stream);
     if (status == CUDA_SUCCESS)
         status = check_word(what->address, what->bytes);
     if (status != CUDA_SUCCESS)

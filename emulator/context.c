@@ -35,7 +35,7 @@ bool em_context_revive(em_context *context, unsigned int flags)
 {
     context->id = atomic_fetch_add(&next_context, 1);
     atomic_fetch_add(&context->epoch, 1);
-    context->flags = flags;
+    context->flags = flags | CU_CTX_MAP_HOST; /* always: as CUDA answers since 11 */
     context->sticky = 0;
     context->peers = 0;
     context->cache_config = CU_FUNC_CACHE_PREFER_NONE;
@@ -133,14 +133,21 @@ void em_contexts_each(void (*function)(em_library *library, em_context *context)
     em_object_each(EM_KIND_CONTEXT, visit_context, &what);
 }
 
-int em_enter_slowly(em_context **context)
+int em_enter_any_slowly(void)
 {
     int state = atomic_load_explicit(&em_state, memory_order_acquire);
-    if (state != CUDA_SUCCESS)
+    if (state != CUDA_SUCCESS || !em_self.in_callback)
         return state;
-    if (em_self.in_callback)
-        return em_explain(CUDA_ERROR_NOT_PERMITTED, "a host function of a stream must not call the CUDA driver: the "
-                                                    "stream, and all that waits for it, stands still meanwhile");
+    return em_explain(CUDA_ERROR_NOT_PERMITTED,
+                      "a host function of a stream must not call the CUDA driver: the stream, "
+                      "and all that waits for it, stands still meanwhile");
+}
+
+int em_enter_slowly(em_context **context)
+{
+    int status = em_enter_any_slowly();
+    if (status != CUDA_SUCCESS)
+        return status;
     em_context *current = em_self.current;
     if (current == NULL)
         return CUDA_ERROR_INVALID_CONTEXT;

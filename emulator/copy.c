@@ -89,8 +89,7 @@ static int check_still_live(uint64_t address, bool must_exist, const char *what,
                    what, (unsigned long long)address);
 }
 
-/* ---- copies
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- copies ------------------------------------------------------------------------------------------------------ */
 
 static char *bytes_at(uint64_t address)
 {
@@ -168,8 +167,7 @@ int em_copy(const em_box *box, em_stream *stream, bool asynchronous)
     return em_stream_submit(stream, &copy->op, queued ? EM_QUEUE : EM_WAIT);
 }
 
-/* ---- fills
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- fills ------------------------------------------------------------------------------------------------------- */
 
 static void fill_row(char *row, uint64_t value, unsigned int element, uint64_t width)
 {

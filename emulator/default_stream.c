@@ -28,20 +28,27 @@ em_stream *em_stream_of_thread(em_context *context)
     return entry->stream;
 }
 
-int em_stream_resolve(CUstream handle, em_context *context, em_stream **stream)
+static int enter_default(CUstream handle, em_stream **stream)
 {
-    if (handle == NULL || handle == CU_STREAM_LEGACY) {
-        *stream = context->legacy;
-        return CUDA_SUCCESS;
-    }
-    if (handle == CU_STREAM_PER_THREAD) {
-        *stream = em_stream_of_thread(context);
-        return *stream != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-    }
+    em_context *context;
+    int status = em_enter(&context);
+    if (status != CUDA_SUCCESS)
+        return status;
+    *stream = handle == CU_STREAM_PER_THREAD ? em_stream_of_thread(context) : context->legacy;
+    return *stream != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+int em_stream_enter(CUstream handle, em_stream **stream)
+{
+    if (handle == NULL || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD)
+        return enter_default(handle, stream);
+    int status = em_enter_any();
+    if (status != CUDA_SUCCESS)
+        return status;
     *stream = em_object_get(EM_KIND_STREAM, handle);
     if (*stream == NULL)
         return em_explain(CUDA_ERROR_INVALID_HANDLE, "%p is no stream, or one that was destroyed", (void *)handle);
-    return CUDA_SUCCESS;
+    return atomic_load_explicit(&(*stream)->context->sticky, memory_order_acquire);
 }
 
 bool em_stream_idle(em_stream *stream)

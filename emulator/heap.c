@@ -62,8 +62,7 @@ static uint64_t resting_ranges, resting_bytes;
 static _Atomic uint64_t next_serial = 1;
 static _Atomic uint64_t counts[EM_MANAGED + 1];
 
-/* ---- size classes: multiples of 256 bytes up to 2 KiB, then four to each doubling
- * ------------------------------------ */
+/* ---- size classes: multiples of 256 bytes up to 2 KiB, then four to each doubling -------------------------------- */
 
 static uint32_t class_bytes(int size_class)
 {
@@ -82,8 +81,7 @@ static int class_of(uint64_t bytes)
     return 8 + doubling * 4 + (int)step;
 }
 
-/* ---- spans
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- spans ------------------------------------------------------------------------------------------------------- */
 
 static bool reserve_arena(void)
 {
@@ -197,8 +195,7 @@ static void drop_span(span *old)
     em_retire(old, &old->retired);
 }
 
-/* ---- slabs
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- slabs ------------------------------------------------------------------------------------------------------- */
 
 static void link_slab(span *slab)
 {
@@ -249,8 +246,7 @@ static void give_block(span *slab, uint32_t index)
     }
 }
 
-/* ---- the quarantine
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- the quarantine ---------------------------------------------------------------------------------------------- */
 
 static void leave_quarantine(block *old)
 {
@@ -472,11 +468,10 @@ em_range *em_heap_nearest(uint64_t address)
 
 bool em_heap_accessible(const em_range *range, int device)
 {
-    if (range->device == device || range->device < 0)
-        return true;
-    if (range->kind == EM_PINNED || range->kind == EM_REGISTERED || range->kind == EM_MANAGED)
-        return true;
     const _Atomic uint64_t *mask = ((const block *)(const void *)range)->access;
+    bool of_everyone = range->kind == EM_PINNED || range->kind == EM_REGISTERED || range->kind == EM_MANAGED;
+    if (range->device == device || (of_everyone && mask == NULL))
+        return true;
     if (mask == NULL)
         mask = &em_devices[range->device].peers;
     return (atomic_load_explicit(mask, memory_order_relaxed) >> device & 1) != 0;

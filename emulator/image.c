@@ -1,4 +1,5 @@
 /* What a program hands over as code, and the PTX in it: text, a cubin that carries PTX, or a fat binary. */
+#include <ctype.h>
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -78,8 +79,7 @@ static int read_elf(const char *image, size_t size, char **ptx, size_t *length, 
                    "compile with cuda_core, which puts the PTX into its cubins");
 }
 
-/* ---- fat binaries
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- fat binaries ------------------------------------------------------------------------------------------------ */
 
 /* The LZ4 block format. Returns the bytes written, or 0 for damaged input. */
 static size_t expand_lz4(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size)
@@ -211,18 +211,32 @@ static int read_fatbin(const char *image, size_t size, const em_limits *limits, 
                    seen);
 }
 
-/* ---- any image
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- any image --------------------------------------------------------------------------------------------------- */
+
+/* The first character that is neither space nor comment; `end` is a terminating zero. */
+static const char *skip_comments(const char *at, const char *end)
+{
+    for (;;) {
+        while (isspace((unsigned char)*at))
+            at++;
+        if (strncmp(at, "//", 2) == 0) {
+            at += strcspn(at, "\n");
+        } else if (strncmp(at, "/*", 2) == 0) {
+            const char *close = strstr(at + 2, "*/");
+            at = close != NULL ? close + 2 : end;
+        } else {
+            return at;
+        }
+    }
+}
 
 static int read_text(const char *image, size_t size, char **ptx, size_t *length, em_detail *detail)
 {
     size_t text = size != 0 ? strnlen(image, size) : strlen(image);
     if (text == 0)
         return em_fail(detail, CUDA_ERROR_INVALID_IMAGE, "the image is empty");
-    for (size_t i = 0; i < text && i < 16; i++)
-        if ((unsigned char)image[i] < 9)
-            return em_fail(detail, CUDA_ERROR_INVALID_IMAGE,
-                           "the image is neither PTX text nor a cubin nor a fat binary");
+    if (*skip_comments(image, image + text) != '.')
+        return em_fail(detail, CUDA_ERROR_INVALID_IMAGE, "the image is neither PTX text nor a cubin nor a fat binary");
     return keep_text(image, text, ptx, length);
 }
 

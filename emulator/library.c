@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- instances
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- instances --------------------------------------------------------------------------------------------------- */
 
 static em_instance *new_instance(em_module *module)
 {
@@ -34,6 +33,19 @@ static void join_context(em_instance *instance, em_context *context)
     pthread_mutex_unlock(&context->modules);
 }
 
+static int check_target(em_module *module, const em_limits *limits, em_detail *detail)
+{
+    size_t kernels = em_module_kernel_count(module);
+    int target = kernels != 0 ? em_kernel_describe(em_module_kernel_at(module, 0))->target : 0;
+    if (target <= limits->cc_major * 10 + limits->cc_minor)
+        return CUDA_SUCCESS;
+    return em_fail(
+        detail, CUDA_ERROR_INVALID_PTX,
+        "the PTX is for sm_%d, the emulated device is of compute capability %d.%d: compile for sm_%d%d, or set "
+        "the environment variable CUDA_CORE_EMULATOR_COMPUTE_CAPABILITY=%d.%d",
+        target, limits->cc_major, limits->cc_minor, limits->cc_major, limits->cc_minor, target / 10, target % 10);
+}
+
 static int load_module(const char *ptx, size_t length, const em_limits *limits, em_instance **instance,
                        em_detail *detail)
 {
@@ -41,6 +53,11 @@ static int load_module(const char *ptx, size_t length, const em_limits *limits, 
     int status = em_module_load(ptx, length, limits, &module, detail);
     if (status != CUDA_SUCCESS)
         return status;
+    status = check_target(module, limits, detail);
+    if (status != CUDA_SUCCESS) {
+        em_module_unload(module);
+        return status;
+    }
     *instance = new_instance(module);
     if (*instance != NULL)
         return CUDA_SUCCESS;
@@ -167,8 +184,7 @@ em_module_handle *em_instance_handle(em_instance *instance)
     return handle;
 }
 
-/* ---- libraries
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- libraries --------------------------------------------------------------------------------------------------- */
 
 static void recycle_kernels(em_library *library)
 {

@@ -94,7 +94,7 @@ void em_library_unload(em_library *library);
 em_kernel_handle *em_library_find(const em_library *library, const char *name); /* NULL: none of that name */
 int em_library_instance(em_library *library, em_context *context, em_instance **instance);
 int em_kernel_function(em_kernel_handle *kernel, em_context *context, em_function **function);
-/* A CUfunction or a CUkernel, as calls that take either do. */
+/* A CUfunction or a CUkernel, which launches and occupancy take alike. */
 int em_function_resolve(CUfunction handle, em_context *context, em_function **function);
 
 /* function.c */

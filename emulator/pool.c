@@ -7,11 +7,6 @@ static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER; /* taken before a
 static em_pool *pools;
 static em_pool *host_pool;
 
-static uint64_t rounded(uint64_t size)
-{
-    return (size + 511) & ~UINT64_C(511);
-}
-
 int em_pool_new(const CUmemPoolProps *props, bool is_default, em_pool **pool)
 {
     em_pool *made = em_object_new(EM_KIND_POOL, sizeof *made);
@@ -21,7 +16,7 @@ int em_pool_new(const CUmemPoolProps *props, bool is_default, em_pool **pool)
     made->ordinal = props->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? props->location.id : -1;
     made->is_default = is_default;
     made->reuse[0] = made->reuse[1] = made->reuse[2] = 1;
-    made->access = made->ordinal >= 0 ? UINT64_C(1) << made->ordinal : UINT64_MAX;
+    made->access = made->ordinal >= 0 ? UINT64_C(1) << made->ordinal : 0; /* host pools: to be granted */
     pthread_mutex_init(&made->lock, NULL);
     pthread_mutex_lock(&pools_lock);
     made->next = pools;
@@ -62,13 +57,12 @@ uint64_t em_pool_default_count(void)
 static bool reserve(em_pool *pool, uint64_t bytes)
 {
     uint64_t wanted = pool->used + bytes;
-    if (pool->props.maxSize != 0 && wanted > pool->props.maxSize)
+    uint64_t most = pool->props.maxSize; /* in whole steps, as CUDA rounds it */
+    if (most != 0 && wanted > (most + RESERVE_STEP - 1) / RESERVE_STEP * RESERVE_STEP)
         return false;
     if (wanted <= pool->reserved)
         return true;
     uint64_t target = (wanted + RESERVE_STEP - 1) / RESERVE_STEP * RESERVE_STEP;
-    if (pool->props.maxSize != 0 && target > pool->props.maxSize)
-        target = wanted;
     if (pool->ordinal >= 0) {
         em_device *device = &em_devices[pool->ordinal];
         if (!em_device_charge(device, target - pool->reserved)) {
@@ -107,8 +101,8 @@ static void trim_device(em_device *device, bool below_threshold)
 
 int em_pool_allocate(em_pool *pool, uint64_t size, CUdeviceptr *address)
 {
-    uint64_t bytes = rounded(size);
-    if (bytes < size)
+    uint64_t bytes = size;
+    if (size > UINT64_C(1) << 48)
         return em_explain(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes are more than any device has",
                           (unsigned long long)size);
     if (!take(pool, bytes)) {
@@ -163,7 +157,7 @@ static _Atomic bool slack; /* some pool may hold more than it uses */
 void em_pool_refund(em_pool *pool, uint64_t size)
 {
     pthread_mutex_lock(&pool->lock);
-    pool->used -= rounded(size);
+    pool->used -= size;
     pthread_mutex_unlock(&pool->lock);
     atomic_store_explicit(&slack, true, memory_order_release);
     release_pool(pool);

@@ -108,8 +108,7 @@ static void drain(em_stream *stream)
     em_stream_release(stream);
 }
 
-/* ---- threads
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
 
 static void leave_signals_to_the_program(void)
 {
@@ -216,8 +215,7 @@ bool em_streams_stop(void)
     return atomic_load(&busy_threads) == 0;
 }
 
-/* ---- submitting
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- submitting -------------------------------------------------------------------------------------------------- */
 
 bool em_stream_is_blocking(const em_stream *stream)
 {
@@ -360,8 +358,7 @@ int em_stream_submit(em_stream *stream, em_op *op, em_submit how)
     return atomic_load_explicit(&context->sticky, memory_order_acquire);
 }
 
-/* ---- life
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- life -------------------------------------------------------------------------------------------------------- */
 
 em_stream *em_stream_new(em_context *context, unsigned int flags, int priority)
 {
