@@ -63,7 +63,7 @@ static inline int parse_arguments(const signature *wanted, PyObject *const *args
                                   PyObject **given)
 {
     if (count > wanted->positional)
-        return parse_refuse(wanted, args, count, names);
+        goto refuse;
     uint32_t have = (1u << count) - 1u; /* positional < 32 */
     Py_ssize_t i = 0;
     for (; i < count; i++)
@@ -74,13 +74,16 @@ static inline int parse_arguments(const signature *wanted, PyObject *const *args
     for (Py_ssize_t k = 0; k < named; k++) {
         const Py_ssize_t at = parse_find(wanted, PyTuple_GET_ITEM(names, k));
         if (at < 0 || given[at] != NULL)
-            return parse_refuse(wanted, args, count, names);
+            goto refuse;
         given[at] = args[count + k];
         have |= 1u << at;
     }
     if ((have & wanted->required) != wanted->required)
-        return parse_refuse(wanted, args, count, names);
+        goto refuse;
     return 0;
+refuse:
+    (void)parse_refuse(wanted, args, count, names);
+    return -1; /* a constant, so that compilers see that `given` is filled in every other case */
 }
 
 /* None stands for a parameter that was left out, too. */
