@@ -408,9 +408,7 @@ CUresult CUDAAPI cuCtxResetPersistingL2Cache(void)
     EM_CALL(cuCtxResetPersistingL2Cache, em_enter(&context), "%s", (""));
 }
 
-/* ---- peers
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- peers ------------------------------------------------------------------------------------------------------- */
 
 EM_ENTRY(cuCtxEnablePeerAccess, "%p, %u", (handle, flags), CUcontext handle, unsigned int flags)
 {

@@ -295,9 +295,7 @@ static void enter_quarantine(block *freed)
     shrink_quarantine(RESTING_RANGES, RESTING_BYTES);
 }
 
-/* ---- emulator.h
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- emulator.h -------------------------------------------------------------------------------------------------- */
 
 static block *block_of(em_range *range)
 {
@@ -477,9 +475,7 @@ bool em_heap_accessible(const em_range *range, int device)
     return (atomic_load_explicit(mask, memory_order_relaxed) >> device & 1) != 0;
 }
 
-/* ---- api.h
- * ---------------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- api.h ------------------------------------------------------------------------------------------------------- */
 
 void em_heap_each_owned(const void *owner, void (*visit)(em_range *range))
 {
