@@ -162,7 +162,8 @@ typedef enum ptx_operand_kind {
     PTX_OPERAND_PROTOTYPE, /* .callprototype */
     PTX_OPERAND_LIST,      /* arguments or results of a call: elements[0..count) */
     PTX_OPERAND_TEXTURE,   /* [t, {x, y}] or [t, s, {x, y}] and tensor coordinates: elements[0..count) */
-    PTX_OPERAND_SINK       /* _ */
+    PTX_OPERAND_SINK,      /* _ */
+    PTX_OPERAND_TEXT       /* all operands of a PTX_OP_UNSUPPORTED whose mnemonic is unknown, as written */
 } ptx_operand_kind;
 
 typedef enum ptx_selector { /* video instructions: which part of the register */
@@ -199,6 +200,7 @@ typedef struct ptx_operand {
         const struct ptx_targets *targets;     /* TARGETS */
         const struct ptx_prototype *prototype; /* PROTOTYPE */
         struct ptx_operand *elements;          /* VECTOR, PAIR, LIST, TEXTURE */
+        const char *text;                      /* TEXT */
     };
 } ptx_operand;
 
@@ -281,6 +283,7 @@ typedef struct ptx_variable {
     uint64_t initialised; /* length of bytes, at most size; what follows is zero */
     const ptx_relocation *relocations;
     uint32_t relocation_count;
+    const char *fields; /* "{...}" of a .samplerref, .texref or .surfref, or NULL */
     const struct ptx_function *owner; /* function it is declared in; NULL: the module */
 } ptx_variable;
 
@@ -298,6 +301,7 @@ typedef struct ptx_label {
 
 typedef struct ptx_targets { /* .branchtargets: labels are instruction indexes; .calltargets: functions */
     const char *name;
+    uint32_t index; /* in function->targets */
     uint32_t count;
     const uint32_t *labels;                    /* NULL for .calltargets */
     const struct ptx_function *const *functions; /* NULL for .branchtargets */
@@ -305,6 +309,7 @@ typedef struct ptx_targets { /* .branchtargets: labels are instruction indexes; 
 
 typedef struct ptx_prototype { /* .callprototype: what an indirect call passes; offsets as for a .func */
     const char *name;
+    uint32_t index; /* in function->prototypes */
     ptx_variable *const *results;
     ptx_variable *const *parameters;
     uint32_t result_count, parameter_count;
