@@ -514,7 +514,7 @@ static Py_hash_t buffer_hash(PyObject *op)
 static PyObject *buffer_repr(PyObject *op)
 {
     const buffer_object *self = buffer_cast(op);
-    return PyUnicode_FromFormat("<Buffer of %zu bytes at %p%s>", self->size, (void *)(uintptr_t)self->pointer,
+    return PyUnicode_FromFormat("<Buffer of %zu bytes at 0x%llx%s>", self->size, (unsigned long long)self->pointer,
                                 buffer_is_closed(op) ? ", closed" : "");
 }
 

@@ -100,7 +100,7 @@ static PyObject *context_create_stream(PyObject *op, PyTypeObject *class, PyObje
 {
     static const parameter_name parameters[] = {NAME("options")};
     static const signature wanted = SIGNATURE("Context.create_stream", parameters, 1, 0);
-    PyObject *given[1];
+    PyObject *given[1] = {NULL};
     if (parse_arguments(&wanted, args, count, names, given) < 0)
         return NULL;
     cc_context *core = context_hold(op);
@@ -141,7 +141,7 @@ static Py_hash_t context_hash(PyObject *op)
 
 static PyObject *context_repr(PyObject *op)
 {
-    return PyUnicode_FromFormat("<Context %p%s>", (void *)context_cast(op)->native,
+    return PyUnicode_FromFormat("<Context 0x%llx%s>", (unsigned long long)(uintptr_t)context_cast(op)->native,
                                 context_is_closed(op) ? ", closed" : "");
 }
 

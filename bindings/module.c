@@ -34,19 +34,29 @@ module_state *state_of(PyObject *object)
     return state_of_type(Py_TYPE(object));
 }
 
+static int refuse_size(PyObject *number, const char *what)
+{
+    PyObject *zero = PyLong_FromLong(0);
+    const int is_negative = zero == NULL ? -1 : PyObject_RichCompareBool(number, zero, Py_LT);
+    Py_XDECREF(zero);
+    if (is_negative == 1)
+        PyErr_Format(PyExc_ValueError, "%s must not be negative, not %S", what, number);
+    else if (is_negative == 0)
+        PyErr_Format(PyExc_OverflowError, "%s must be less than %zd, not %S", what, PY_SSIZE_T_MAX, number);
+    return -1;
+}
+
 int size_from_object(PyObject *object, const char *what, size_t *size)
 {
     if (PyBool_Check(object) || !PyIndex_Check(object)) {
         PyErr_Format(PyExc_TypeError, "%s must be an int, not %.100s", what, Py_TYPE(object)->tp_name);
         return -1;
     }
-    const Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_OverflowError);
+    const Py_ssize_t value = PyNumber_AsSsize_t(object, NULL); /* clipped at both ends */
     if (value == -1 && PyErr_Occurred())
         return -1;
-    if (value < 0) {
-        PyErr_Format(PyExc_ValueError, "%s must not be negative, not %zd", what, value);
-        return -1;
-    }
+    if (value < 0 || value == PY_SSIZE_T_MAX)
+        return refuse_size(object, what);
     *size = (size_t)value;
     return 0;
 }

@@ -49,8 +49,8 @@ static int pinned_memory_resource_init(PyObject *op, PyObject *args, PyObject *k
     static const parameter_name parameters[] = {NAME("options")};
     static const signature wanted = SIGNATURE("PinnedMemoryResource", parameters, 1, 0);
     PyObject *given[1];
-    size_t max_size;
-    int numa_id;
+    size_t max_size = 0;
+    int numa_id = -1;
     if (parse_call(&wanted, args, keywords, given) < 0)
         return -1;
     module_state *state = state_of(op);
