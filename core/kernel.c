@@ -207,6 +207,30 @@ static signature *ask_driver(cc_kernel *kernel, cc_error *error)
     return made;
 }
 
+/* cuKernelGetParamInfo loads the kernel where that was not done, so it needs a context: the thread's own, else that of the
+ * first device that the code can be loaded on. */
+static signature *ask_in_some_context(cc_kernel *kernel, cc_error *error)
+{
+    const cc__device_table *table;
+    CUcontext current = NULL;
+    signature *made = NULL;
+    if (cc_context_get_current(&current, error))
+        return NULL;
+    if (current)
+        return ask_driver(kernel, error);
+    if (cc__devices(&table, error))
+        return NULL;
+    for (int i = 0; i < table->count && !made; i++) {
+        cc_context *context;
+        cc__scope scope;
+        if (cc_device_primary_context(&table->devices[i], &context, error) || cc__enter(&scope, context, error))
+            return NULL;
+        made = ask_driver(kernel, error);
+        cc__leave(&scope);
+    }
+    return made;
+}
+
 static bool agree(const signature *told, const cc__entry *entry)
 {
     if (told->public.count != entry->count)
@@ -223,7 +247,7 @@ static signature *combine(cc_kernel *kernel, cc_error *error)
     const cc__entry *entry = NULL;
     if (kernel->library && cc__library_entry(kernel->library, kernel->name, &entry, error))
         return NULL;
-    signature *made = ask_driver(kernel, error);
+    signature *made = ask_in_some_context(kernel, error);
     if (!made)
         return NULL;
     if (entry && !made->public.is_known) {

@@ -262,7 +262,10 @@ EM_ENTRY(cuKernelGetParamInfo, "%p, %zu, %p, %p", (handle, index, offset, size),
          size_t *offset, size_t *size)
 {
     em_kernel_handle *kernel;
+    em_context *context; /* the driver loads the kernel to answer: measured, it asks for a current context */
     int status = find_kernel(handle, &kernel);
+    if (status == CUDA_SUCCESS)
+        status = em_enter(&context);
     return status == CUDA_SUCCESS ? em_parameter_info(kernel->info, index, offset, size) : status;
 }
 
