@@ -60,12 +60,6 @@ EM_INLINE float odd_of_unsigned(uint64_t a)
     return em_float_to_odd(a >= 0x10000000000000u ? (double)top * 4096.0 : (double)(int64_t)a);
 }
 
-/* .relu: below zero, and -0, gives +0; a NaN stays one. */
-EM_INLINE float rectified(float a)
-{
-    return a <= 0.0f ? 0.0f : a;
-}
-
 /* .satfinite: infinity gives the largest number there is. `half` was rounded already. */
 EM_INLINE uint16_t f16_finite(uint16_t half)
 {
@@ -112,10 +106,10 @@ TO_HALF(rp, EM_ROUND_UP)
 #define F16_rz(a) em_f16_of_float(a, EM_ROUND_ZERO)
 #define BF16_rn(a) em_bf16_of_float(a, EM_ROUND_NEAREST)
 #define BF16_rz(a) em_bf16_of_float(a, EM_ROUND_ZERO)
-#define F16_relu_rn(a) F16_rn(rectified(a))
-#define F16_relu_rz(a) F16_rz(rectified(a))
-#define BF16_relu_rn(a) BF16_rn(rectified(a))
-#define BF16_relu_rz(a) BF16_rz(rectified(a))
+#define F16_relu_rn(a) F16_rn(em_rectified(a))
+#define F16_relu_rz(a) F16_rz(em_rectified(a))
+#define BF16_relu_rn(a) BF16_rn(em_rectified(a))
+#define BF16_relu_rz(a) BF16_rz(em_rectified(a))
 #define F16_finite_rn(a) f16_finite(F16_rn(a))
 #define F16_finite_rz(a) f16_finite(F16_rz(a))
 #define BF16_finite_rn(a) bf16_finite(BF16_rn(a))
@@ -204,8 +198,8 @@ EM_INLINE uint32_t tf32_of(float a, em_rounding mode)
 EM_UNARY(cvt_rna_tf32, uint32_t, uint32_t, tf32_nearest_away(a))
 EM_UNARY(cvt_rn_tf32, uint32_t, float, tf32_of(a, EM_ROUND_NEAREST))
 EM_UNARY(cvt_rz_tf32, uint32_t, float, tf32_of(a, EM_ROUND_ZERO))
-EM_UNARY(cvt_rn_relu_tf32, uint32_t, float, tf32_of(rectified(a), EM_ROUND_NEAREST))
-EM_UNARY(cvt_rz_relu_tf32, uint32_t, float, tf32_of(rectified(a), EM_ROUND_ZERO))
+EM_UNARY(cvt_rn_relu_tf32, uint32_t, float, tf32_of(em_rectified(a), EM_ROUND_NEAREST))
+EM_UNARY(cvt_rz_relu_tf32, uint32_t, float, tf32_of(em_rectified(a), EM_ROUND_ZERO))
 
 /* ---- eight-bit floats -------------------------------------------------------------------------------------------- */
 
@@ -225,8 +219,8 @@ EM_INLINE uint32_t small_float(float value, uint32_t least, uint32_t mantissa_bi
 
 #define E4M3(a) small_float(a, 121, 3, 0x7e)
 #define E5M2(a) small_float(a, 113, 2, 0x7b)
-#define E4M3_relu(a) E4M3(rectified(a))
-#define E5M2_relu(a) E5M2(rectified(a))
+#define E4M3_relu(a) E4M3(em_rectified(a))
+#define E5M2_relu(a) E5M2(em_rectified(a))
 #define BYTES(convert, high, low) (convert(low) | convert(high) << 8)
 #define LOW_HALF(a) from_f16((uint16_t)(a))
 #define HIGH_HALF(a) from_f16((uint16_t)((a) >> 16))

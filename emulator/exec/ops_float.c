@@ -90,54 +90,19 @@ EM_UNARY(neg_plain, float, float, negated(a))
 EM_UNARY(neg_ftz, float, float, negated(em_flush(a)))
 EM_BINARY(copysign_f32, uint32_t, uint32_t, uint32_t, (a & 0x80000000u) | (b & 0x7fffffffu))
 
-/* -0 is below +0, so equal operands join their signs. A NaN gives way to a number. */
-EM_INLINE float lesser(float a, float b)
-{
-    const float equal = em_float_of(em_bits_of_float(a) | em_bits_of_float(b));
-    const float less = a < b ? a : b;
-    const float ordered = a == b ? equal : less;
-    return em_canonical(b == b ? (a == a ? ordered : b) : a);
-}
-
-EM_INLINE float greater(float a, float b)
-{
-    const float equal = em_float_of(em_bits_of_float(a) & em_bits_of_float(b));
-    const float more = a > b ? a : b;
-    const float ordered = a == b ? equal : more;
-    return em_canonical(b == b ? (a == a ? ordered : b) : a);
-}
-
-/* .NaN: a NaN wins. */
-EM_INLINE float or_nan(float a, float b, float chosen)
-{
-    return a == a && b == b ? chosen : em_float_of(EM_F32_NAN);
-}
-
-/* .xorsign.abs: of the magnitudes, with the product's sign. */
-EM_INLINE float magnitude(float value)
-{
-    return em_float_of(em_bits_of_float(value) & 0x7fffffffu);
-}
-
-EM_INLINE float with_xor_sign(float a, float b, float chosen)
-{
-    const uint32_t sign = (em_bits_of_float(a) ^ em_bits_of_float(b)) & 0x80000000u;
-    return chosen == chosen ? em_float_of(em_bits_of_float(chosen) | sign) : chosen;
-}
-
 #define OPERAND_plain(value) (value)
 #define OPERAND_ftz(value) em_flush(value)
 #define EXTREMES(name, choose, how)                                                                                    \
     EM_BINARY(name##_##how, float, float, float, choose(OPERAND_##how(a), OPERAND_##how(b)))                           \
-    EM_BINARY(name##_nan_##how, float, float, float, or_nan(a, b, choose(OPERAND_##how(a), OPERAND_##how(b))))         \
+    EM_BINARY(name##_nan_##how, float, float, float, em_or_nan(a, b, choose(OPERAND_##how(a), OPERAND_##how(b))))         \
     EM_BINARY(name##_xorsign_##how, float, float, float,                                                               \
-              with_xor_sign(a, b, choose(magnitude(OPERAND_##how(a)), magnitude(OPERAND_##how(b)))))                   \
+              em_with_xor_sign(a, b, choose(em_magnitude(OPERAND_##how(a)), em_magnitude(OPERAND_##how(b)))))                   \
     EM_BINARY(name##_nan_xorsign_##how, float, float, float,                                                           \
-              or_nan(a, b, with_xor_sign(a, b, choose(magnitude(OPERAND_##how(a)), magnitude(OPERAND_##how(b))))))
-EXTREMES(min, lesser, plain)
-EXTREMES(min, lesser, ftz)
-EXTREMES(max, greater, plain)
-EXTREMES(max, greater, ftz)
+              em_or_nan(a, b, em_with_xor_sign(a, b, choose(em_magnitude(OPERAND_##how(a)), em_magnitude(OPERAND_##how(b))))))
+EXTREMES(min, em_lesser, plain)
+EXTREMES(min, em_lesser, ftz)
+EXTREMES(max, em_greater, plain)
+EXTREMES(max, em_greater, ftz)
 
 /* ---- the table ---------------------------------------------------------------------------------------------------- */
 

@@ -72,6 +72,41 @@ EM_INLINE double em_saturate_f64(double value)
     return low < 1.0 ? low : 1.0;
 }
 
+/* -0 is below +0, so equal operands join their signs. A NaN gives way to a number. */
+EM_INLINE float em_lesser(float a, float b)
+{
+    const float equal = em_float_of(em_bits_of_float(a) | em_bits_of_float(b));
+    const float less = a < b ? a : b;
+    const float ordered = a == b ? equal : less;
+    return em_canonical(b == b ? (a == a ? ordered : b) : a);
+}
+
+EM_INLINE float em_greater(float a, float b)
+{
+    const float equal = em_float_of(em_bits_of_float(a) & em_bits_of_float(b));
+    const float more = a > b ? a : b;
+    const float ordered = a == b ? equal : more;
+    return em_canonical(b == b ? (a == a ? ordered : b) : a);
+}
+
+/* .NaN: a NaN wins. */
+EM_INLINE float em_or_nan(float a, float b, float chosen)
+{
+    return a == a && b == b ? chosen : em_float_of(EM_F32_NAN);
+}
+
+/* .xorsign.abs: of the magnitudes, with the product's sign. */
+EM_INLINE float em_magnitude(float value)
+{
+    return em_float_of(em_bits_of_float(value) & 0x7fffffffu);
+}
+
+EM_INLINE float em_with_xor_sign(float a, float b, float chosen)
+{
+    const uint32_t sign = (em_bits_of_float(a) ^ em_bits_of_float(b)) & 0x80000000u;
+    return chosen == chosen ? em_float_of(em_bits_of_float(chosen) | sign) : chosen;
+}
+
 /* ---- f16 and bf16: the bits in a uint16_t ---------------------------------------------------------------------------- */
 
 EM_INLINE float em_float_of_f16(uint16_t half)
@@ -160,6 +195,12 @@ EM_INLINE double em_add_to_odd(double a, double b)
     const bool away = (error > 0.0) == (sum < 0.0);
     bits = inexact && (bits & 1u) == 0 ? (away ? bits - 1u : bits + 1u) : bits;
     return em_double_of(bits);
+}
+
+/* .relu: below zero, and -0, gives +0; a NaN stays one. */
+EM_INLINE float em_rectified(float value)
+{
+    return value <= 0.0f ? 0.0f : value;
 }
 
 /* a * b + c rounded once as the host is set. */
