@@ -514,7 +514,8 @@ static Py_hash_t buffer_hash(PyObject *op)
 static PyObject *buffer_repr(PyObject *op)
 {
     const buffer_object *self = buffer_cast(op);
-    return PyUnicode_FromFormat("<Buffer of %zu bytes at 0x%llx%s>", self->size, (unsigned long long)self->pointer,
+    char text[24];
+    return PyUnicode_FromFormat("<Buffer of %zu bytes at %s%s>", self->size, address_text(self->pointer, text),
                                 buffer_is_closed(op) ? ", closed" : "");
 }
 

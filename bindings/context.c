@@ -141,7 +141,8 @@ static Py_hash_t context_hash(PyObject *op)
 
 static PyObject *context_repr(PyObject *op)
 {
-    return PyUnicode_FromFormat("<Context 0x%llx%s>", (unsigned long long)(uintptr_t)context_cast(op)->native,
+    char text[24];
+    return PyUnicode_FromFormat("<Context %s%s>", address_text((uintptr_t)context_cast(op)->native, text),
                                 context_is_closed(op) ? ", closed" : "");
 }
 

@@ -236,7 +236,9 @@ static Py_hash_t event_hash(PyObject *op)
 
 static PyObject *event_repr(PyObject *op)
 {
-    return PyUnicode_FromFormat("<Event 0x%llx%s>", (unsigned long long)(uintptr_t)event_cast(op)->native, event_is_closed(op) ? ", closed" : "");
+    char text[24];
+    return PyUnicode_FromFormat("<Event %s%s>", address_text((uintptr_t)event_cast(op)->native, text),
+                                event_is_closed(op) ? ", closed" : "");
 }
 
 static PyMethodDef event_methods[] = {

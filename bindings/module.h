@@ -74,6 +74,13 @@ module_state *state_of(PyObject *object);
 /* For class methods of types that can be subclassed. */
 module_state *state_of_type(PyTypeObject *type);
 
+/* An address as text: PyUnicode_FromFormat has no %llx before Python 3.12. Returns `text`. */
+static inline const char *address_text(uint64_t address, char text[24])
+{
+    snprintf(text, 24, "0x%llx", (unsigned long long)address);
+    return text;
+}
+
 /* Opens the driver at the first call, makes the Device objects and warns when the emulator was chosen for want of a GPU.
  * 0, or -1 with an exception. After the first time, one load. */
 int open_driver_slowly(module_state *state);

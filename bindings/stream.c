@@ -517,7 +517,9 @@ static PyObject *stream_repr(PyObject *op)
         return PyUnicode_FromString("<Stream legacy default>");
     if (native == CU_STREAM_PER_THREAD)
         return PyUnicode_FromString("<Stream per-thread default>");
-    return PyUnicode_FromFormat("<Stream 0x%llx%s>", (unsigned long long)(uintptr_t)native, stream_is_closed(op) ? ", closed" : "");
+    char text[24];
+    return PyUnicode_FromFormat("<Stream %s%s>", address_text((uintptr_t)native, text),
+                                stream_is_closed(op) ? ", closed" : "");
 }
 
 static PyMethodDef stream_methods[] = {

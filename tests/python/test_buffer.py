@@ -41,6 +41,7 @@ def test_attributes(device, stream):
     assert buffer.memory_resource is device.memory_resource
     assert buffer.is_closed is False
     assert "Buffer" in repr(buffer)
+    assert hex(int(buffer.handle)) in repr(buffer)
 
 
 def test_identity(device, stream):

@@ -107,6 +107,7 @@ def test_context(device):
     assert context.is_green is False
     assert context.is_closed is False
     assert weakref.ref(context)() is context
+    assert hex(int(context.handle)) in repr(context)
     with context.create_stream() as stream:
         assert stream.device is device
         assert stream.context == context

@@ -41,6 +41,7 @@ def test_attributes(device, timing, blocking):
     assert int(event.handle) != 0
     assert event.is_closed is False
     assert "Event" in repr(event)
+    assert hex(int(event.handle)) in repr(event)
 
 
 def test_identity(device):

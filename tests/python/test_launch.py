@@ -207,3 +207,15 @@ def test_objects_dropped_right_after_the_launch(device, compile):
 def test_cooperative(device, stream, count):
     if device.properties.cooperative_launch:
         assert counted(device, stream, count, LaunchConfig(grid=2, block=64, is_cooperative=True)) == 128
+
+
+def test_cluster_needs_hardware(device, stream, count):
+    cell = zeros(device, stream, 4)
+    config = LaunchConfig(grid=2, cluster=2, block=32)  # two clusters of two blocks
+    if device.compute_capability < (9, 0):
+        with pytest.raises((ValueError, NotImplementedError), match="cluster"):
+            launch(stream, config, count, cell)
+        assert download(cell, stream) == bytes(4)
+    else:
+        launch(stream, config, count, cell)
+        assert int.from_bytes(download(cell, stream), "little") == 128

@@ -90,12 +90,10 @@ def test_missing_and_unknown():
         LaunchConfig(grid=1, blocks=1)
 
 
-def test_cluster_needs_hardware(device):
-    if device.compute_capability < (9, 0):
-        with pytest.raises((ValueError, NotImplementedError, RuntimeError), match=r"(?i)cluster"):
-            LaunchConfig(grid=2, cluster=2, block=32)
-    else:
-        assert LaunchConfig(grid=2, cluster=2, block=32).cluster == (2, 1, 1)
+def test_cluster():
+    assert LaunchConfig(grid=2, cluster=2, block=32).cluster == (2, 1, 1)
+    with pytest.raises(ValueError, match="cluster"):
+        LaunchConfig(grid=2, cluster=0, block=32)
 
 
 def test_cooperative():

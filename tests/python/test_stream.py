@@ -130,6 +130,7 @@ def test_default_streams(device):
 
 def test_repr(stream):
     assert "Stream" in repr(stream)
+    assert hex(int(stream.handle)) in repr(stream)
 
 
 def test_weak_reference(device):
