@@ -49,7 +49,7 @@ const char *cc__driver_error_text(CUresult code)
     const char *text = NULL;
     if (cc__driver.cuGetErrorString && cc__driver.cuGetErrorString(code, &text) == CUDA_SUCCESS && text)
         return text;
-    return "the driver has no text for this error";
+    return NULL;
 }
 
 /* Appends without ever passing the end; a text that is cut ends in "...". */
@@ -112,7 +112,8 @@ int cc__fail_driver(cc_error *error, CUresult code, const char *function)
         detail[0] = '\0';
 
     start(error, CC_DOMAIN_DRIVER, (int)code, cc__driver_error_name(code), function);
-    cc__explain(error, "%s in %s: %s.", error->name, function, cc__driver_error_text(code));
+    const char *text = cc__driver_error_text(code);
+    cc__explain(error, "%s in %s%s%s.", error->name, function, text ? ": " : "", text ? text : "");
     if (detail[0])
         return cc__explain(error, "\n%s", detail); /* knows better than the general advice */
     const char *advice = advice_of(code);

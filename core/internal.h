@@ -59,7 +59,7 @@ CC__COLD int cc__fail_nvrtc(cc_error *error, int code, const char *name, const c
 /* Appends to the text of an error that is filled already; returns -1. */
 CC__COLD int cc__explain(cc_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Name and text of a code even where no driver answers. Static strings; never NULL. */
+/* Static strings. The name is never NULL; the text is where no driver answers. */
 const char *cc__driver_error_name(CUresult code);
 const char *cc__driver_error_text(CUresult code);
 

@@ -174,61 +174,83 @@ static uint32_t likely_align(uint32_t offset, uint32_t size)
     return bits & (~bits + 1);
 }
 
-/* As the driver tells it: offsets and sizes, no types. NULL and an error, or an unknown signature where the driver has
- * no such call. */
-static signature *ask_driver(cc_kernel *kernel, cc_error *error)
+/* As the driver tells it: offsets and sizes, no types. A context is current. */
+static int count_parameters(const cc_kernel *kernel, uint32_t *count, cc_error *error)
 {
     enum { MOST = 32764 }; /* bytes that a kernel can take, so more than its parameters */
-    uint32_t count = 0;
     size_t offset, size;
     CUresult code = CUDA_SUCCESS;
-    if (cc__driver.cuKernelGetParamInfo)
-        while (count <= MOST &&
-               (code = cc__driver.cuKernelGetParamInfo(kernel->native, count, &offset, &size)) == CUDA_SUCCESS)
-            count++;
-    if (code != CUDA_SUCCESS && code != CUDA_ERROR_INVALID_VALUE) { /* INVALID_VALUE: one past the last */
-        cc__fail_driver(error, code, "cuKernelGetParamInfo");
-        return NULL;
+    *count = 0;
+    while (*count <= MOST &&
+           (code = cc__driver.cuKernelGetParamInfo(kernel->native, *count, &offset, &size)) == CUDA_SUCCESS)
+        ++*count;
+    return code == CUDA_ERROR_INVALID_VALUE /* one past the last */ ? 0
+                                                                    : cc__check(code, error, "cuKernelGetParamInfo");
+}
+
+static int read_parameters(const cc_kernel *kernel, signature *made, cc_error *error)
+{
+    for (uint32_t i = 0; i < made->public.count; i++) {
+        cc_parameter *parameter = &made->parameters[i];
+        size_t offset, size;
+        if (CC__CALL(error, cuKernelGetParamInfo, kernel->native, i, &offset, &size))
+            return -1;
+        parameter->offset = (uint32_t)offset;
+        parameter->size = (uint32_t)size;
+        parameter->align = likely_align(parameter->offset, parameter->size);
     }
+    return 0;
+}
+
+/* NULL and an error, or a signature that knows nothing where the driver has no such call. A context is current. */
+static signature *ask_driver(const cc_kernel *kernel, cc_error *error)
+{
+    uint32_t count = 0;
+    if (cc__driver.cuKernelGetParamInfo && count_parameters(kernel, &count, error))
+        return NULL;
     signature *made = signature_new(count);
     if (!made) {
         cc__fail_memory(error);
         return NULL;
     }
     made->public.is_known = cc__driver.cuKernelGetParamInfo != NULL;
-    for (uint32_t i = 0; i < count; i++) {
-        cc_parameter *parameter = &made->parameters[i];
-        if (cc__driver.cuKernelGetParamInfo(kernel->native, i, &offset, &size) != CUDA_SUCCESS)
-            offset = size = 0;
-        parameter->offset = (uint32_t)offset;
-        parameter->size = (uint32_t)size;
-        parameter->align = likely_align(parameter->offset, parameter->size);
-    }
-    return made;
+    if (!read_parameters(kernel, made, error))
+        return made;
+    free(made);
+    return NULL;
 }
 
-/* cuKernelGetParamInfo loads the kernel where that was not done, so it needs a context: the thread's own, else that of the
- * first device that the code can be loaded on. */
-static signature *ask_in_some_context(cc_kernel *kernel, cc_error *error)
+/* On the devices that have a context already, or on those that have none. */
+static signature *ask_on_devices(const cc_kernel *kernel, bool with_context, cc_error *error)
 {
     const cc__device_table *table;
-    CUcontext current = NULL;
     signature *made = NULL;
-    if (cc_context_get_current(&current, error))
-        return NULL;
-    if (current)
-        return ask_driver(kernel, error);
     if (cc__devices(&table, error))
         return NULL;
     for (int i = 0; i < table->count && !made; i++) {
-        cc_context *context;
+        cc_context *context = atomic_load_explicit(&table->devices[i].primary, memory_order_acquire);
         cc__scope scope;
+        if ((context != NULL) != with_context)
+            continue;
         if (cc_device_primary_context(&table->devices[i], &context, error) || cc__enter(&scope, context, error))
-            return NULL;
+            continue;
         made = ask_driver(kernel, error);
         cc__leave(&scope);
     }
     return made;
+}
+
+/* cuKernelGetParamInfo loads the kernel where that was not done, so it needs a context: the thread's own, else that of
+ * the first device that the code can be loaded on. */
+static signature *ask_in_some_context(const cc_kernel *kernel, cc_error *error)
+{
+    CUcontext current = NULL;
+    if (cc_context_get_current(&current, error))
+        return NULL;
+    if (current)
+        return ask_driver(kernel, error);
+    signature *made = ask_on_devices(kernel, true, error);
+    return made ? made : ask_on_devices(kernel, false, error);
 }
 
 static bool agree(const signature *told, const cc__entry *entry)

@@ -66,7 +66,10 @@ typedef struct check_test {
     void (*run)(void);
 } check_test;
 
-#define TEST(function) {#function, function}
+#define TEST(function)                                                                                                 \
+    {                                                                                                                  \
+#function, function                                                                                            \
+    }
 
 static inline int check_run(const check_test *tests, size_t count)
 {

@@ -501,6 +501,8 @@ static CUresult fake_cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t 
     static const size_t offsets[] = {0, 8, 12}, sizes[] = {8, 4, 4};
     STEP;
     (void)kernel;
+    if (!current) /* as NVIDIA's driver, which loads the kernel to answer */
+        return CUDA_ERROR_INVALID_CONTEXT;
     if (index >= 3)
         return CUDA_ERROR_INVALID_VALUE;
     *offset = offsets[index];
@@ -569,21 +571,61 @@ typedef struct fake_entry {
     void (*function)(void);
 } fake_entry;
 
-#define ENTRY(name) {#name, (void (*)(void))fake_##name}
+#define ENTRY(name)                                                                                                    \
+    {                                                                                                                  \
+#name, (void (*)(void))fake_##name                                                                             \
+    }
 
 static const fake_entry entries[] = {
-    ENTRY(cuInit), ENTRY(cuDriverGetVersion), ENTRY(cuGetErrorName), ENTRY(cuGetErrorString), ENTRY(cuDeviceGetCount),
-    ENTRY(cuDeviceGet), ENTRY(cuDeviceGetName), ENTRY(cuDeviceGetAttribute), ENTRY(cuDevicePrimaryCtxRetain),
-    ENTRY(cuCtxGetCurrent), ENTRY(cuCtxSetCurrent), ENTRY(cuCtxGetDevice), ENTRY(cuCtxGetStreamPriorityRange),
-    ENTRY(cuStreamCreateWithPriority), ENTRY(cuStreamSynchronize), ENTRY(cuStreamQuery), ENTRY(cuStreamWaitEvent),
-    ENTRY(cuEventCreate), ENTRY(cuEventRecord), ENTRY(cuEventSynchronize), ENTRY(cuEventQuery),
-    ENTRY(cuDeviceGetDefaultMemPool), ENTRY(cuMemPoolCreate), ENTRY(cuMemPoolDestroy), ENTRY(cuMemPoolGetAttribute),
-    ENTRY(cuMemPoolSetAttribute), ENTRY(cuMemPoolSetAccess), ENTRY(cuMemAllocFromPoolAsync), ENTRY(cuMemFreeAsync),
-    ENTRY(cuMemHostAlloc), ENTRY(cuMemFreeHost), ENTRY(cuPointerGetAttributes), ENTRY(cuMemcpyAsync),
-    ENTRY(cuMemsetD8Async), ENTRY(cuLibraryLoadData), ENTRY(cuLibraryUnload), ENTRY(cuLibraryGetKernel),
-    ENTRY(cuLibraryGetKernelCount), ENTRY(cuLibraryEnumerateKernels), ENTRY(cuKernelGetName),
-    ENTRY(cuKernelGetParamInfo), ENTRY(cuKernelGetAttribute), ENTRY(cuKernelSetAttribute), ENTRY(cuLaunchKernel),
-    ENTRY(cuStreamDestroy), ENTRY(cuEventDestroy), ENTRY(cuMemAlloc), ENTRY(cuMemFree), ENTRY(cuMemGetInfo),
+    ENTRY(cuInit),
+    ENTRY(cuDriverGetVersion),
+    ENTRY(cuGetErrorName),
+    ENTRY(cuGetErrorString),
+    ENTRY(cuDeviceGetCount),
+    ENTRY(cuDeviceGet),
+    ENTRY(cuDeviceGetName),
+    ENTRY(cuDeviceGetAttribute),
+    ENTRY(cuDevicePrimaryCtxRetain),
+    ENTRY(cuCtxGetCurrent),
+    ENTRY(cuCtxSetCurrent),
+    ENTRY(cuCtxGetDevice),
+    ENTRY(cuCtxGetStreamPriorityRange),
+    ENTRY(cuStreamCreateWithPriority),
+    ENTRY(cuStreamSynchronize),
+    ENTRY(cuStreamQuery),
+    ENTRY(cuStreamWaitEvent),
+    ENTRY(cuEventCreate),
+    ENTRY(cuEventRecord),
+    ENTRY(cuEventSynchronize),
+    ENTRY(cuEventQuery),
+    ENTRY(cuDeviceGetDefaultMemPool),
+    ENTRY(cuMemPoolCreate),
+    ENTRY(cuMemPoolDestroy),
+    ENTRY(cuMemPoolGetAttribute),
+    ENTRY(cuMemPoolSetAttribute),
+    ENTRY(cuMemPoolSetAccess),
+    ENTRY(cuMemAllocFromPoolAsync),
+    ENTRY(cuMemFreeAsync),
+    ENTRY(cuMemHostAlloc),
+    ENTRY(cuMemFreeHost),
+    ENTRY(cuPointerGetAttributes),
+    ENTRY(cuMemcpyAsync),
+    ENTRY(cuMemsetD8Async),
+    ENTRY(cuLibraryLoadData),
+    ENTRY(cuLibraryUnload),
+    ENTRY(cuLibraryGetKernel),
+    ENTRY(cuLibraryGetKernelCount),
+    ENTRY(cuLibraryEnumerateKernels),
+    ENTRY(cuKernelGetName),
+    ENTRY(cuKernelGetParamInfo),
+    ENTRY(cuKernelGetAttribute),
+    ENTRY(cuKernelSetAttribute),
+    ENTRY(cuLaunchKernel),
+    ENTRY(cuStreamDestroy),
+    ENTRY(cuEventDestroy),
+    ENTRY(cuMemAlloc),
+    ENTRY(cuMemFree),
+    ENTRY(cuMemGetInfo),
 };
 
 void *fake_resolve(void *user, const char *name, int version)

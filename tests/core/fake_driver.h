@@ -1,5 +1,5 @@
-/* A driver in a hundred lines: two devices whose memory is the host's and whose streams run at once. It counts calls and
- * live objects and fails where it is told to, which no real driver does. */
+/* A driver in a hundred lines: two devices whose memory is the host's and whose streams run at once. It counts calls
+ * and live objects and fails where it is told to, which no real driver does. */
 #ifndef CC_TEST_FAKE_DRIVER_H
 #define CC_TEST_FAKE_DRIVER_H
 
@@ -8,16 +8,16 @@
 enum { FAKE_DEVICES = 2 };
 
 typedef struct fake_state {
-    int calls;             /* of anything but errors' names */
+    int calls; /* of anything but errors' names */
     const char *last_call, *failed_call;
     int fail_call;         /* the number of the call to fail, counted from 1; 0: none */
     const char *fail_name; /* or every call of this function */
     CUresult fail_code;
-    const char *absent;    /* entry point that the resolver denies */
-    bool emulator_detail;  /* offer cuEmulatorErrorDetail */
+    const char *absent;   /* entry point that the resolver denies */
+    bool emulator_detail; /* offer cuEmulatorErrorDetail */
     int live_streams, live_events, live_pools, live_buffers, live_libraries;
-    bool events_done;      /* what cuEventQuery says */
-    int version;           /* of the driver; 13000 at first */
+    bool events_done; /* what cuEventQuery says */
+    int version;      /* of the driver; 13000 at first */
     /* the one kernel, "add(double *, int, float)" */
     int kernel_max_threads, kernel_static_shared, dynamic_shared;
     unsigned last_shared;

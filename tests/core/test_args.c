@@ -68,7 +68,8 @@ static void test_integer_for_others(void)
     check_slot("\xef\xbe\xad\xde\x00\x7f\0\0", 8);
     REFUSED(cc_pack_signed(&pointer, -1, slot, &error), CC_OUT_OF_RANGE, "negative number -1");
     cc_parameter bytes = parameter(CC_TYPE_BYTES, 2);
-    REFUSED(cc_pack_signed(&bytes, 1, slot, &error), CC_WRONG_TYPE, "expects a 2-byte struct, got an int: pass a NumPy");
+    REFUSED(cc_pack_signed(&bytes, 1, slot, &error), CC_WRONG_TYPE,
+            "expects a 2-byte struct, got an int: pass a NumPy");
 }
 
 static void test_doubles(void)
@@ -86,7 +87,8 @@ static void test_doubles(void)
     float nan;
     memcpy(&nan, slot, 4);
     CHECK(isnan(nan));
-    REFUSED(cc_pack_double(&f32, 1e39, slot, &error), CC_OUT_OF_RANGE, "9.9999999999999994e+38 does not fit into a 4-byte float");
+    REFUSED(cc_pack_double(&f32, 1e39, slot, &error), CC_OUT_OF_RANGE,
+            "9.9999999999999994e+38 does not fit into a 4-byte float");
     REFUSED(cc_pack_double(&f32, -0x1.ffffffp127, slot, &error), CC_OUT_OF_RANGE, "does not fit");
     parameter(CC_TYPE_FLOAT, 8);
     MUST(cc_pack_double(&f64, 1.0 / 3, slot, &error));
@@ -98,7 +100,8 @@ static void test_doubles(void)
     unknown = parameter(CC_TYPE_UNKNOWN, 2);
     REFUSED(cc_pack_double(&unknown, 1, slot, &error), CC_WRONG_TYPE, "expects a 2-byte parameter, got a float");
     cc_parameter i32 = parameter(CC_TYPE_INTEGER, 4), pointer = parameter(CC_TYPE_POINTER, 8);
-    REFUSED(cc_pack_double(&i32, 1, slot, &error), CC_WRONG_TYPE, "expects a 4-byte integer, got a float: convert it with int()");
+    REFUSED(cc_pack_double(&i32, 1, slot, &error), CC_WRONG_TYPE,
+            "expects a 4-byte integer, got a float: convert it with int()");
     REFUSED(cc_pack_double(&pointer, 1, slot, &error), CC_WRONG_TYPE, "expects an 8-byte pointer, got a float");
 }
 
@@ -117,16 +120,16 @@ static void test_halves(void)
     check_half(-2, 0xc000);
     check_half(65504, 0x7bff);
     check_half(65519.99, 0x7bff);
-    check_half(0x1p-14, 0x0400);        /* the smallest normal one */
-    check_half(0x1.ff8p-15, 0x03ff);    /* the largest subnormal one */
-    check_half(0x1.ffcp-15, 0x0400);    /* a tie that carries into the exponent */
+    check_half(0x1p-14, 0x0400);     /* the smallest normal one */
+    check_half(0x1.ff8p-15, 0x03ff); /* the largest subnormal one */
+    check_half(0x1.ffcp-15, 0x0400); /* a tie that carries into the exponent */
     check_half(0x1p-24, 0x0001);
-    check_half(0x1p-25, 0x0000);        /* ties to even */
-    check_half(0x1.8p-24, 0x0002);      /* ties to even */
-    check_half(0x1.002p0, 0x3c00);      /* ties to even */
-    check_half(0x1.006p0, 0x3c02);      /* ties to even */
+    check_half(0x1p-25, 0x0000);             /* ties to even */
+    check_half(0x1.8p-24, 0x0002);           /* ties to even */
+    check_half(0x1.002p0, 0x3c00);           /* ties to even */
+    check_half(0x1.006p0, 0x3c02);           /* ties to even */
     check_half(0x1.0020000000001p0, 0x3c01); /* just above: rounded once, not by way of a float */
-    check_half(0x1.fffp0, 0x4000);      /* carries */
+    check_half(0x1.fffp0, 0x4000);           /* carries */
     check_half(INFINITY, 0x7c00);
     check_half(-INFINITY, 0xfc00);
     check_half(NAN, 0x7e00);
@@ -162,9 +165,12 @@ static void test_pointers(void)
         MUST(cc_pack_pointer(&wanted, address, slot, &error));
         check_slot(&address, 8);
     }
-    cc_parameter i32 = parameter(CC_TYPE_INTEGER, 4), f64 = parameter(CC_TYPE_FLOAT, 8), f2 = parameter(CC_TYPE_BYTES, 8);
-    REFUSED(cc_pack_pointer(&i32, address, slot, &error), CC_WRONG_TYPE, "expects a 4-byte integer, got an 8-byte pointer");
-    REFUSED(cc_pack_pointer(&f64, address, slot, &error), CC_WRONG_TYPE, "expects an 8-byte float, got an 8-byte pointer");
+    cc_parameter i32 = parameter(CC_TYPE_INTEGER, 4), f64 = parameter(CC_TYPE_FLOAT, 8),
+                 f2 = parameter(CC_TYPE_BYTES, 8);
+    REFUSED(cc_pack_pointer(&i32, address, slot, &error), CC_WRONG_TYPE,
+            "expects a 4-byte integer, got an 8-byte pointer");
+    REFUSED(cc_pack_pointer(&f64, address, slot, &error), CC_WRONG_TYPE,
+            "expects an 8-byte float, got an 8-byte pointer");
     REFUSED(cc_pack_pointer(&f2, address, slot, &error), CC_WRONG_TYPE, "expects an 8-byte struct");
 }
 
@@ -173,7 +179,8 @@ static void test_bits(void)
     uint16_t half = 0x3e00;
     double number = 1.5;
     int32_t integer = -5;
-    cc_parameter f32 = parameter(CC_TYPE_FLOAT, 4), i32 = parameter(CC_TYPE_INTEGER, 4), h = parameter(CC_TYPE_BYTES, 2);
+    cc_parameter f32 = parameter(CC_TYPE_FLOAT, 4), i32 = parameter(CC_TYPE_INTEGER, 4),
+                 h = parameter(CC_TYPE_BYTES, 2);
     MUST(cc_pack_bits(&h, CC_TYPE_FLOAT, &half, 2, slot, &error)); /* numpy.float16 for a __half */
     check_slot(&half, 2);
     MUST(cc_pack_bits(&i32, CC_TYPE_INTEGER, &integer, 4, slot, &error));
@@ -195,6 +202,7 @@ static void test_bits(void)
             "expects a 2-byte struct, got a 5-byte struct");
 }
 
-static const check_test tests[] = {TEST(test_integers), TEST(test_integer_for_others), TEST(test_doubles), TEST(test_halves),
-                                   TEST(test_complex),  TEST(test_pointers),           TEST(test_bits)};
+static const check_test tests[] = {
+    TEST(test_integers), TEST(test_integer_for_others), TEST(test_doubles), TEST(test_halves),
+    TEST(test_complex),  TEST(test_pointers),           TEST(test_bits)};
 CHECK_MAIN(tests)

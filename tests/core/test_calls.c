@@ -125,7 +125,7 @@ static void test_free_follows_use(void)
     cc_buffer_used_on(buffer, stream);
     cc_buffer_used_on(buffer, second);
     cc_buffer_used_on(buffer, second);
-    cc_stream_release(second);          /* the buffer keeps it */
+    cc_stream_release(second); /* the buffer keeps it */
     CHECK_INT(fake.live_streams, 2);
     cc_buffer_release(buffer);
     CHECK(fake.last_free_stream == second_native);
@@ -205,8 +205,9 @@ static void test_out_of_memory(void)
     CHECK_INT(cc_buffer_allocate(pool, 1 << 21, stream, &buffer, &error), -1);
     CHECK_INT(error.domain, CC_DOMAIN_DRIVER);
     CHECK_INT(error.code, CUDA_ERROR_OUT_OF_MEMORY);
-    CHECK_TEXT(error.text, "Asked for 2097152 bytes; the pool holds 0 bytes, 0 of them in use; the device has 1000 of 2000 "
-                           "bytes free.");
+    CHECK_TEXT(error.text,
+               "Asked for 2097152 bytes; the pool holds 0 bytes, 0 of them in use; the device has 1000 of 2000 "
+               "bytes free.");
     int before = fake.calls;
     MUST(cc_buffer_allocate(pool, 0, stream, &buffer, &error)); /* nothing to ask for */
     CHECK_INT(cc_buffer_read(buffer)->pointer, 0);
@@ -230,7 +231,12 @@ static void test_bad_values(void)
     teardown();
 }
 
-static const check_test tests[] = {TEST(test_hot_paths), TEST(test_context_is_restored), TEST(test_attributes_are_asked_once),
-                                   TEST(test_free_follows_use), TEST(test_free_without_a_stream), TEST(test_kept_until_done),
-                                   TEST(test_out_of_memory), TEST(test_bad_values)};
+static const check_test tests[] = {TEST(test_hot_paths),
+                                   TEST(test_context_is_restored),
+                                   TEST(test_attributes_are_asked_once),
+                                   TEST(test_free_follows_use),
+                                   TEST(test_free_without_a_stream),
+                                   TEST(test_kept_until_done),
+                                   TEST(test_out_of_memory),
+                                   TEST(test_bad_values)};
 CHECK_MAIN(tests)

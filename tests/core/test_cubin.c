@@ -1,4 +1,5 @@
-/* PTX inside a cubin: nothing that was there moves, and bytes that are damaged are refused without reading past them. */
+/* PTX inside a cubin: nothing that was there moves, and bytes that are damaged are refused without reading past them.
+ */
 #include "check.h"
 #include "internal.h"
 
@@ -31,7 +32,8 @@ static small_elf make_elf(void)
                    .e_shnum = 3,
                    .e_shstrndx = 1},
         .names = "\0.shstrtab\0.text.k",
-        .program = {.p_type = PT_LOAD, .p_offset = offsetof(small_elf, text), .p_filesz = 64, .p_memsz = 64, .p_align = 8},
+        .program =
+            {.p_type = PT_LOAD, .p_offset = offsetof(small_elf, text), .p_filesz = 64, .p_memsz = 64, .p_align = 8},
         .sections = {{0},
                      {.sh_name = 1, .sh_type = SHT_STRTAB, .sh_offset = offsetof(small_elf, names), .sh_size = 19},
                      {.sh_name = 11, .sh_type = SHT_PROGBITS, .sh_offset = offsetof(small_elf, text), .sh_size = 64}},
@@ -186,6 +188,7 @@ static void test_fatbin_size(void)
     CHECK_INT(cc__code_size(ptx, strlen(ptx)), strlen(ptx));
 }
 
-static const check_test tests[] = {TEST(test_round_trip), TEST(test_sections_after_joining), TEST(test_twice),
-                                   TEST(test_not_a_cubin), TEST(test_damaged), TEST(test_fatbin_size)};
+static const check_test tests[] = {TEST(test_round_trip), TEST(test_sections_after_joining),
+                                   TEST(test_twice),      TEST(test_not_a_cubin),
+                                   TEST(test_damaged),    TEST(test_fatbin_size)};
 CHECK_MAIN(tests)

@@ -105,6 +105,6 @@ static void test_bad_choices(void)
     CHECK_INT(in_child(open_missing_emulator), 0);
 }
 
-static const check_test tests[] = {TEST(test_opens), TEST(test_required_entry_missing), TEST(test_optional_entry_missing),
-                                   TEST(test_init_fails), TEST(test_bad_choices)};
+static const check_test tests[] = {TEST(test_opens), TEST(test_required_entry_missing),
+                                   TEST(test_optional_entry_missing), TEST(test_init_fails), TEST(test_bad_choices)};
 CHECK_MAIN(tests)

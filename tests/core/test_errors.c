@@ -25,7 +25,7 @@ static void test_names_without_a_driver(void)
     CHECK_INT(error.code, 34);
     CHECK(strcmp(error.name, "CUDA_ERROR_STUB_LIBRARY") == 0);
     CHECK(strcmp(error.function, "cuInit") == 0);
-    CHECK_TEXT(error.text, "CUDA_ERROR_STUB_LIBRARY in cuInit: ");
+    CHECK_TEXT(error.text, "CUDA_ERROR_STUB_LIBRARY in cuInit. ");
     CHECK_TEXT(error.text, "LD_LIBRARY_PATH");
 }
 
@@ -49,7 +49,8 @@ static void test_emulator_detail(void)
     fake.emulator_detail = true;
     MUST(fake_open(&error));
     cc__fail_driver(&error, CUDA_ERROR_UNKNOWN, "cuStreamSynchronize");
-    CHECK(strcmp(error.text, "CUDA_ERROR_UNKNOWN in cuStreamSynchronize: made to fail.\nthe account of the emulator") == 0);
+    CHECK(strcmp(error.text, "CUDA_ERROR_UNKNOWN in cuStreamSynchronize: made to fail.\nthe account of the emulator") ==
+          0);
 }
 
 static void test_long_text_is_cut(void)

@@ -1,6 +1,5 @@
-/* Every driver call and every allocation fails once, each in a process of its own that starts from nothing: core says so,
- * leaves nothing alive and touches nothing that is not there (AddressSanitizer watches where it is built in).
- * LINK: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup */
+/* Every driver call and every allocation fails once, each in a process of its own that starts from nothing: core says
+ * so, leaves nothing alive and touches nothing that is not there (AddressSanitizer watches where it is built in). */
 #include "check.h"
 #include "fake_driver.h"
 
@@ -113,7 +112,8 @@ static int use_everything(things *all, cc_error *error)
            cc_device_primary_context(device, &context, error) ||
            cc_stream_create(context, 0, -1, &all->stream, error) ||
            cc_stream_create(context, 0, 0, &all->second, error) || cc_event_create(context, 0, &all->event, error) ||
-           cc_pool_device_default(device, &all->pool, error) || cc_pool_create_device(device, 0, &all->own_pool, error) ||
+           cc_pool_device_default(device, &all->pool, error) ||
+           cc_pool_create_device(device, 0, &all->own_pool, error) ||
            cc_pool_create_pinned(device, -1, 0, &all->pinned_pool, error) ||
            cc_buffer_allocate(all->pool, 64, all->stream, &all->buffer, error) ||
            cc_buffer_allocate_pinned(context, 64, &all->pinned, error) ||

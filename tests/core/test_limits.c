@@ -85,9 +85,10 @@ static void test_shared_memory_is_raised(void)
     MUST(cc_launch_check(&config, kernel, device, &error));
     CHECK_INT(fake.dynamic_shared, 101376 - 1024);
     config.shared_bytes++;
-    REFUSED(cc_launch_check(&config, kernel, device, &error), CC_LIMIT,
-            "100353 bytes of dynamic shared memory were asked for; this device allows 101376 a block, of which kernel add "
-            "uses 1024 itself");
+    REFUSED(
+        cc_launch_check(&config, kernel, device, &error), CC_LIMIT,
+        "100353 bytes of dynamic shared memory were asked for; this device allows 101376 a block, of which kernel add "
+        "uses 1024 itself");
     /* what the caller sets is known as well */
     MUST(cc_kernel_set_attribute(kernel, device, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1000, &error));
     config.shared_bytes = 2000;
@@ -204,7 +205,8 @@ static void test_names(void)
     MUST(cc_library_kernel_names(library, &names, &count, &error));
     CHECK_INT(count, 1);
     CHECK(strcmp(names[0], "add") == 0);
-    REFUSED(cc_kernel_get(library, "sub", &none, &error), CC_NO_SUCH_KERNEL, "there is no kernel 'sub'; there is: add.");
+    REFUSED(cc_kernel_get(library, "sub", &none, &error), CC_NO_SUCH_KERNEL,
+            "there is no kernel 'sub'; there is: add.");
     teardown();
 }
 
@@ -225,7 +227,13 @@ static void test_bad_code(void)
     teardown();
 }
 
-static const check_test tests[] = {TEST(test_limits), TEST(test_shared_memory_is_raised), TEST(test_what_the_device_lacks),
-                                   TEST(test_launch_calls), TEST(test_signature), TEST(test_signature_of_other_ptx),
-                                   TEST(test_signature_of_an_old_driver), TEST(test_names), TEST(test_bad_code)};
+static const check_test tests[] = {TEST(test_limits),
+                                   TEST(test_shared_memory_is_raised),
+                                   TEST(test_what_the_device_lacks),
+                                   TEST(test_launch_calls),
+                                   TEST(test_signature),
+                                   TEST(test_signature_of_other_ptx),
+                                   TEST(test_signature_of_an_old_driver),
+                                   TEST(test_names),
+                                   TEST(test_bad_code)};
 CHECK_MAIN(tests)

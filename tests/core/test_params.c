@@ -47,12 +47,14 @@ static void test_what_nvrtc_writes(void)
 
 static void test_other_spellings(void)
 {
-    cc__entries entries = parse(
-        ".entry none\n{ ret; }\n.entry empty( ) { ret; }\n.weak .entry dense(.param.u64.ptr.global.align 16 a,.param.s8 b)\n"
-        "{ ret; }\n/* .entry commented(.param .u32 x) */ // .entry this_too(.param .u32 x)\n"
-        ".file 1 \".entry \"\n"
-        ".visible .entry $odd_name%1(.param .u64 .ptr .shared .align 0x10 a, .param .b64 b, .param .align 16 .b8 c[0x20],\n"
-        " .param .f16 h, .param .b16 i)\n{ ret; }\n.func (.param .b32 r) helper(.param .b32 x) { ret; }\n");
+    cc__entries entries =
+        parse(".entry none\n{ ret; }\n.entry empty( ) { ret; }\n.weak .entry dense(.param.u64.ptr.global.align 16 "
+              "a,.param.s8 b)\n"
+              "{ ret; }\n/* .entry commented(.param .u32 x) */ // .entry this_too(.param .u32 x)\n"
+              ".file 1 \".entry \"\n"
+              ".visible .entry $odd_name%1(.param .u64 .ptr .shared .align 0x10 a, .param .b64 b, .param .align 16 .b8 "
+              "c[0x20],\n"
+              " .param .f16 h, .param .b16 i)\n{ ret; }\n.func (.param .b32 r) helper(.param .b32 x) { ret; }\n");
     CHECK_INT(entries.count, 4);
     CHECK_INT(cc__entries_find(&entries, "none")->count, 0);
     CHECK_INT(cc__entries_find(&entries, "empty")->count, 0);
@@ -118,8 +120,9 @@ static void test_huge_parameters(void)
 
 static void test_every_prefix(void)
 {
-    static const char text[] = "/* c */ .visible .entry k(.param .u64 .ptr .global .align 4 a, .param .align 8 .b8 b[16])"
-                               "\n// line\n{ .reg .u32 %r<4>; ld.param.u64 %rd1, [a]; ret; }";
+    static const char text[] =
+        "/* c */ .visible .entry k(.param .u64 .ptr .global .align 4 a, .param .align 8 .b8 b[16])"
+        "\n// line\n{ .reg .u32 %r<4>; ld.param.u64 %rd1, [a]; ret; }";
     for (size_t size = 0; size <= strlen(text); size++) {
         cc_error error;
         cc__entries entries;

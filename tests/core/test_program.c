@@ -7,9 +7,10 @@
 
 static cc_error error;
 
-static const char source[] = "template <typename T> __global__ void scale(T *x, T a, int n)\n"
-                             "{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        x[i] *= a;\n}\n"
-                             "extern \"C\" __global__ void plain(double d, char c) {}\n";
+static const char source[] =
+    "template <typename T> __global__ void scale(T *x, T a, int n)\n"
+    "{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        x[i] *= a;\n}\n"
+    "extern \"C\" __global__ void plain(double d, char c) {}\n";
 
 static const char *const options[] = {"-arch=sm_80"};
 static const char *const expressions[] = {"scale<float>", "scale<double>"};
@@ -188,10 +189,10 @@ static void test_locale_is_left_alone(void)
     cc_compiled_free(&compiled);
 }
 
-static const check_test tests[] = {TEST(test_ptx), TEST(test_cubin_carries_its_ptx), TEST(test_ltoir),
-                                   TEST(test_compile_error), TEST(test_long_log), TEST(test_warning_is_kept),
-                                   TEST(test_bad_requests), TEST(test_headers), TEST(test_threads),
-                                   TEST(test_locale_is_left_alone)};
+static const check_test tests[] = {
+    TEST(test_ptx),      TEST(test_cubin_carries_its_ptx), TEST(test_ltoir),        TEST(test_compile_error),
+    TEST(test_long_log), TEST(test_warning_is_kept),       TEST(test_bad_requests), TEST(test_headers),
+    TEST(test_threads),  TEST(test_locale_is_left_alone)};
 
 int main(void)
 {
