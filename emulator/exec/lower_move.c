@@ -68,20 +68,6 @@ static void unpack(lowering *self, const ptx_operand *to, const ptx_operand *fro
         em_destination_done(self, &made[i]);
 }
 
-/* mov.v4.u32 {...}, %tid */
-static void components(lowering *self, const ptx_operand *to, const ptx_operand *from)
-{
-    for (uint32_t i = 0; i < to->count && !self->failed; i++) {
-        ptx_operand one = *from;
-        one.component = (uint8_t)i;
-        const ptx_type type = ptx_special_type((ptx_special)from->bits);
-        const uint32_t row = em_source_signed(self, &one, em_type_bytes(type), false);
-        const destination made = em_destination(self, &to->elements[i], type);
-        copy(self, row, made.row, made.bytes);
-        em_destination_done(self, &made);
-    }
-}
-
 static void lower_mov(lowering *self)
 {
     const ptx_instruction *at = self->at;
@@ -90,8 +76,6 @@ static void lower_mov(lowering *self)
     const unsigned bytes = em_type_bytes(type);
     if (from->kind == PTX_OPERAND_VECTOR) {
         pack(self, to, from, bytes);
-    } else if (to->kind == PTX_OPERAND_VECTOR && from->kind == PTX_OPERAND_SPECIAL) {
-        components(self, to, from);
     } else if (to->kind == PTX_OPERAND_VECTOR) {
         unpack(self, to, from, bytes);
     } else {
