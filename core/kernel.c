@@ -249,8 +249,14 @@ static signature *ask_in_some_context(const cc_kernel *kernel, cc_error *error)
         return NULL;
     if (current)
         return ask_driver(kernel, error);
-    signature *made = ask_on_devices(kernel, true, error);
-    return made ? made : ask_on_devices(kernel, false, error);
+    cc_error why; /* of the last attempt: only when none succeeds is it the caller's */
+    cc__fail(&why, CC_NO_SUCH_DEVICE, NULL);
+    signature *made = ask_on_devices(kernel, true, &why);
+    if (!made)
+        made = ask_on_devices(kernel, false, &why);
+    if (!made && error)
+        *error = why;
+    return made;
 }
 
 static bool agree(const signature *told, const cc__entry *entry)
