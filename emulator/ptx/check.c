@@ -141,11 +141,11 @@ static bool element_slot(const ptx_slot *slot, const ptx_mnemonic *mnemonic, uin
         element->role = 'D';
     if (element->role == 'm')
         element->role = 's';
-    if (slot->vector == 1) {
+    if (slot->vector == 1 && count > 1) {
         element->type = (uint8_t)part_type(mnemonic, count);
         return element->type != PTX_NO_TYPE;
     }
-    return slot->vector == 0 || slot->vector == count;
+    return slot->vector == 0 || slot->vector == count; /* {a} may stand for a: suld.b.1d.b32 {%r1}, ... */
 }
 
 static verdict judge(const ptx_parser *parser, const ptx_slot *slot, const ptx_operand *operand,
@@ -290,6 +290,8 @@ static void settle(const ptx_parser *parser, const ptx_slot *slot, ptx_operand *
     }
     case PTX_OPERAND_VECTOR:
         settle_elements(parser, slot, operand, mnemonic);
+        if (slot->vector == 1 && operand->count == 1 && slot->role != '*')
+            *operand = operand->elements[0];
         return;
     case PTX_OPERAND_TEXTURE:
         settle_texture(parser, slot, operand, mnemonic);

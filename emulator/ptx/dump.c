@@ -16,6 +16,8 @@ typedef struct dump {
     const ptx_module *module;
     const ptx_function *function; /* whose body is written */
     uint8_t *clash;               /* of function->variables: the name is taken, so the index goes with it */
+    const char **strings;         /* for .debug_str, in the order in which .loc directives name them */
+    uint32_t string_count;
 } dump;
 
 /* ---- the text ---------------------------------------------------------------------------------------------------------------- */
@@ -383,7 +385,8 @@ static void put_one(dump *out, const char *directive, uint32_t count)
         print(out, " .%s %u", directive, count);
 }
 
-static void put_header(dump *out, const ptx_function *function)
+/* ptxas takes performance directives with a body only. */
+static void put_header(dump *out, const ptx_function *function, bool with_body)
 {
     put(out, linkages[function->linkage]);
     put(out, function->is_entry ? ".entry " : ".func ");
@@ -391,6 +394,9 @@ static void put_header(dump *out, const ptx_function *function)
         put_parameters(out, function->results, function->result_count);
     put(out, function->name);
     put_parameters(out, function->parameters, function->parameter_count);
+    put(out, function->noreturn ? " .noreturn" : "");
+    if (!with_body)
+        return;
     put_three(out, "maxntid", function->max_threads);
     put_three(out, "reqntid", function->required_threads);
     put_three(out, "reqnctapercluster", function->required_cluster);
@@ -399,7 +405,6 @@ static void put_header(dump *out, const ptx_function *function)
     put_one(out, "maxclusterrank", function->max_cluster_rank);
     put(out, function->explicit_cluster ? " .explicitcluster" : "");
     put(out, function->blocks_are_clusters ? " .blocksareclusters" : "");
-    put(out, function->noreturn ? " .noreturn" : "");
 }
 
 static void put_location(dump *out, uint32_t index)
@@ -408,7 +413,8 @@ static void put_location(dump *out, uint32_t index)
     print(out, "\t.loc %u %u %u", location->file_number, location->line, location->column);
     if (location->function != NULL) {
         const ptx_location *call = &out->module->locations[location->inlined_at];
-        print(out, ", function_name $str%u", index);
+        out->strings[out->string_count] = location->function;
+        print(out, ", function_name $str%u", out->string_count++);
         print(out, ", inlined_at %u %u %u", call->file_number, call->line, call->column);
     }
     put(out, "\n");
@@ -550,7 +556,7 @@ static void put_function(dump *out, const ptx_function *function)
 {
     out->function = function;
     find_clashes(out, function);
-    put_header(out, function);
+    put_header(out, function, true);
     put(out, "\n{\n");
     put_registers(out, function);
     put_body_variables(out, function);
@@ -582,19 +588,24 @@ static void put_preamble(dump *out)
 
 static void put_strings(dump *out)
 {
-    bool open = false;
-    for (uint32_t i = 1; i < out->module->location_count; i++) {
-        const char *name = out->module->locations[i].function;
-        if (name == NULL)
-            continue;
-        put(out, open ? "" : ".section .debug_str\n{\n");
-        open = true;
+    put(out, out->string_count > 0 ? ".section .debug_str\n{\n" : "");
+    for (uint32_t i = 0; i < out->string_count; i++) {
         print(out, "$str%u:\n.b8 ", i);
-        for (; *name != '\0'; name++)
+        for (const char *name = out->strings[i]; *name != '\0'; name++)
             print(out, "%u,", (unsigned char)*name);
         put(out, "0\n");
     }
-    put(out, open ? "}\n" : "");
+    put(out, out->string_count > 0 ? "}\n" : "");
+}
+
+/* At most one string for each instruction: where the location changes. */
+static bool prepare_strings(dump *out)
+{
+    size_t most = 1;
+    for (uint32_t i = 0; i < out->module->function_count; i++)
+        most += out->module->functions[i]->instruction_count;
+    out->strings = malloc(most * sizeof *out->strings);
+    return out->strings != NULL;
 }
 
 static void put_functions(dump *out, bool entries, bool bodies)
@@ -607,7 +618,7 @@ static void put_functions(dump *out, bool entries, bool bodies)
             put_function(out, function);
             continue;
         }
-        put_header(out, function);
+        put_header(out, function, false);
         put(out, ";\n");
     }
 }
@@ -615,6 +626,8 @@ static void put_functions(dump *out, bool entries, bool bodies)
 char *ptx_dump(const ptx_module *module)
 {
     dump out = {.module = module};
+    if (!prepare_strings(&out))
+        return NULL;
     put_preamble(&out);
     put_functions(&out, false, false);
     put_functions(&out, true, false);
@@ -632,6 +645,7 @@ char *ptx_dump(const ptx_module *module)
             put(&out, ";\n");
         }
     put_strings(&out);
+    free(out.strings);
     if (!out.failed)
         return out.text;
     free(out.text);

@@ -21,6 +21,7 @@ enum {
 typedef struct span {
     const char *start;
     size_t length;
+    bool is_shape; /* m16n8k16 */
 } span;
 
 /* ---- decoding ------------------------------------------------------------------------------------------------------------ */
@@ -33,7 +34,7 @@ static size_t split(const char *spelling, size_t length, span words[MAX_WORDS])
         const char *start = at;
         while (at < end && *at != '.')
             at++;
-        words[count++] = (span){start, (size_t)(at - start)};
+        words[count++] = (span){.start = start, .length = (size_t)(at - start)};
         if (at == end)
             return count;
     }
@@ -91,11 +92,12 @@ static void add_modifier(ptx_mnemonic *mnemonic, ptx_modifier modifier, span wor
 }
 
 /* False: a word that no table has. */
-static bool decode(ptx_mnemonic *mnemonic, const span *words, size_t count)
+static bool decode(ptx_mnemonic *mnemonic, span *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const ptx_type type = ptx_type_named(words[i].start, words[i].length);
         const ptx_modifier modifier = ptx_modifier_named(words[i].start, words[i].length);
+        words[i].is_shape = modifier == PTX_MOD_SHAPE;
         if (type != PTX_NO_TYPE && mnemonic->type_count < PTX_MAX_TYPES)
             mnemonic->types[mnemonic->type_count++] = (uint8_t)type;
         else if (modifier != PTX_MOD_NONE && mnemonic->suffix_count < PTX_MAX_SUFFIXES)
@@ -109,13 +111,13 @@ static bool decode(ptx_mnemonic *mnemonic, const span *words, size_t count)
 /* ---- matching suffixes ------------------------------------------------------------------------------------------------------ */
 
 /* Whether the alternatives "a|b|c" of one element, which end at a blank, '?' or the end, have the word. */
-static bool has_word(const char *element, span word, bool is_shape)
+static bool has_word(const char *element, span word)
 {
     while (*element != '\0' && *element != ' ' && *element != '?') {
         size_t length = strcspn(element, "|? ");
         if (length == word.length && memcmp(element, word.start, length) == 0)
             return true;
-        if (is_shape && length == 1 && *element == '#')
+        if (word.is_shape && length == 1 && *element == '#')
             return true;
         element += length;
         element += *element == '|' ? 1 : 0;
@@ -135,9 +137,8 @@ static bool matches(const char *pattern, const span *words, size_t count)
         at += strcspn(at, " ");
     }
     for (size_t i = 0; i < count; i++) {
-        const bool is_shape = ptx_modifier_named(words[i].start, words[i].length) == PTX_MOD_SHAPE;
         size_t at = 0;
-        while (at < element_count && (used[at] || !has_word(elements[at], words[i], is_shape)))
+        while (at < element_count && (used[at] || !has_word(elements[at], words[i])))
             at++;
         if (at == element_count)
             return false;
