@@ -1,6 +1,6 @@
 /* Loads and stores of a warp. Compiled once for each instruction set.
  *
- * The quick ways: all 32 lanes at consecutive addresses, or all at one, inside the range that this instruction hit
+ * The quick ways: each half of the warp at consecutive addresses, or at one, inside the range that this instruction hit
  * last. Anything else (masks, mixed ranges, local memory, faults) goes through em_locate, one lane at a time. */
 #include "engine.h"
 
@@ -14,39 +14,108 @@ typedef uint32_t type_2;
 typedef uint64_t type_3;
 typedef wide type_4;
 
-/* ---- where all 32 lanes look ------------------------------------------------------------------------------------- */
+/* ---- where 16 lanes look ------------------------------------------------------------------------------------------ */
 
-typedef enum layout { CONSECUTIVE, SAME, SCATTERED, UNKNOWN } layout;
+/* Half a warp, because tiles of 16 by 16 threads are what kernels use most: each half has a row of its own. */
+enum { HALF = EM_LANES / 2 };
 
-/* UNKNOWN: ask em_locate. SCATTERED: warp->pointers is set. Otherwise *first is lane 0's place. */
-static inline __attribute__((always_inline)) layout look_flat(const em_insn *insn, unsigned char *rows, em_warp *warp,
-                                                              const uint32_t size, unsigned char **first)
+typedef enum pattern { CONSECUTIVE, SAME, NEITHER } pattern;
+
+static inline __attribute__((always_inline)) pattern pattern_of(bool consecutive, bool same)
 {
-    const uint64_t *addresses = EM_ROW(uint64_t, insn->a);
+    return consecutive ? CONSECUTIVE : same ? SAME : NEITHER;
+}
+
+static inline __attribute__((always_inline)) pattern pattern_4(const uint32_t *row, const uint32_t size)
+{
+#if defined(__AVX512F__)
+    const __m512i apart = _mm512_sub_epi32(_mm512_loadu_si512(row), _mm512_set1_epi32((int)row[0]));
+    const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512i wanted = _mm512_mullo_epi32(lanes, _mm512_set1_epi32((int)size));
+    return pattern_of(_mm512_cmpneq_epi32_mask(apart, wanted) == 0, _mm512_test_epi32_mask(apart, apart) == 0);
+#elif defined(__AVX2__)
+    const __m256i first = _mm256_set1_epi32((int)row[0]), step = _mm256_set1_epi32((int)size);
+    const __m256i low = _mm256_sub_epi32(_mm256_loadu_si256((const __m256i *)(const void *)row), first);
+    const __m256i high = _mm256_sub_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(row + 8)), first);
+    const __m256i wanted_low = _mm256_mullo_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), step);
+    const __m256i wanted_high = _mm256_mullo_epi32(_mm256_setr_epi32(8, 9, 10, 11, 12, 13, 14, 15), step);
+    const __m256i uneven = _mm256_or_si256(_mm256_xor_si256(low, wanted_low), _mm256_xor_si256(high, wanted_high));
+    const __m256i differ = _mm256_or_si256(low, high);
+    return pattern_of(_mm256_testz_si256(uneven, uneven) != 0, _mm256_testz_si256(differ, differ) != 0);
+#else
+    uint32_t uneven = 0, differ = 0;
+    for (uint32_t i = 0; i < HALF; i++) {
+        const uint32_t apart = row[i] - row[0];
+        uneven |= apart ^ (i * size);
+        differ |= apart;
+    }
+    return pattern_of(uneven == 0, differ == 0);
+#endif
+}
+
+static inline __attribute__((always_inline)) pattern pattern_8(const uint64_t *row, const uint32_t size)
+{
+#if defined(__AVX512F__)
+    const __m512i first = _mm512_set1_epi64((long long)row[0]), lanes = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
+    const __m512i low = _mm512_sub_epi64(_mm512_loadu_si512(row), first);
+    const __m512i high = _mm512_sub_epi64(_mm512_loadu_si512(row + 8), first);
+    const __m512i wanted_low = _mm512_mul_epu32(lanes, _mm512_set1_epi64(size));
+    const __m512i wanted_high = _mm512_add_epi64(wanted_low, _mm512_set1_epi64(8 * (long long)size));
+    const __m512i differ = _mm512_or_si512(low, high);
+    const __m512i uneven = _mm512_or_si512(_mm512_xor_si512(low, wanted_low), _mm512_xor_si512(high, wanted_high));
+    return pattern_of(_mm512_test_epi64_mask(uneven, uneven) == 0, _mm512_test_epi64_mask(differ, differ) == 0);
+#elif defined(__AVX2__)
+    const __m256i first = _mm256_set1_epi64x((long long)row[0]);
+    __m256i uneven = _mm256_setzero_si256(), differ = uneven;
+    for (int i = 0; i < HALF; i += 4) {
+        const __m256i apart =
+            _mm256_sub_epi64(_mm256_loadu_si256((const __m256i *)(const void *)(row + i)), first);
+        const long long at = (long long)size * i;
+        const __m256i wanted = _mm256_setr_epi64x(at, at + size, at + 2 * (long long)size, at + 3 * (long long)size);
+        uneven = _mm256_or_si256(uneven, _mm256_xor_si256(apart, wanted));
+        differ = _mm256_or_si256(differ, apart);
+    }
+    return pattern_of(_mm256_testz_si256(uneven, uneven) != 0, _mm256_testz_si256(differ, differ) != 0);
+#else
+    uint64_t uneven = 0, differ = 0;
+    for (uint32_t i = 0; i < HALF; i++) {
+        const uint64_t apart = row[i] - row[0];
+        uneven |= apart ^ (i * size);
+        differ |= apart;
+    }
+    return pattern_of(uneven == 0, differ == 0);
+#endif
+}
+
+/* Where a half begins, or NULL: not all of it is where this instruction hit last, or it is not aligned. */
+static inline __attribute__((always_inline)) unsigned char *begin_flat(const em_insn *insn, em_warp *warp,
+                                                                       uint64_t address, uint32_t size, uint32_t span)
+{
     const em_slot *slot = &warp->slots[insn->slot];
-    const uint64_t start = addresses[0], displacement = (uint64_t)insn->imm;
-    uint64_t apart = 0, differ = 0;
-    EM_EACH_LANE
-    {
-        const uint64_t distance = addresses[lane] - start;
-        apart |= distance ^ (uint64_t)((uint32_t)lane * size);
-        differ |= distance;
-    }
-    const uint64_t offset = start + displacement - slot->base;
-    *first = (unsigned char *)(uintptr_t)(start + displacement);
-    if (__builtin_expect(apart == 0 || differ == 0, 1)) {
-        const uint64_t span = apart == 0 ? (uint64_t)size * EM_LANES : size;
-        if (__builtin_expect(offset < slot->size && slot->size - offset >= span &&
-                                 ((start + displacement) & (size - 1)) == 0 &&
-                                 atomic_load_explicit(slot->live, memory_order_relaxed),
-                             1))
-            return apart == 0 ? CONSECUTIVE : SAME;
-        return UNKNOWN;
-    }
+    const uint64_t place = address + (uint64_t)insn->imm, offset = place - slot->base;
+    const bool good = offset < slot->size && slot->size - offset >= span && (place & (size - 1)) == 0 &&
+                      atomic_load_explicit(slot->live, memory_order_relaxed);
+    return __builtin_expect(good, 1) ? (unsigned char *)(uintptr_t)place : NULL;
+}
+
+static inline __attribute__((always_inline)) unsigned char *begin_shared(const em_insn *insn, em_warp *warp,
+                                                                         uint32_t address, uint32_t size, uint32_t span)
+{
+    const uint32_t offset = address + (uint32_t)insn->imm;
+    const bool good = (uint64_t)offset + span <= warp->shared_bytes && (offset & (size - 1)) == 0;
+    return __builtin_expect(good, 1) ? warp->shared + offset : NULL;
+}
+
+/* Fills warp->pointers for 32 lanes; false: ask em_locate. */
+static inline __attribute__((always_inline)) bool scatter_flat(const em_insn *insn, unsigned char *rows, em_warp *warp,
+                                                               uint32_t size)
+{
+    const em_slot *slot = &warp->slots[insn->slot];
     if (slot->size < size || !atomic_load_explicit(slot->live, memory_order_relaxed))
-        return UNKNOWN;
+        return false;
+    const uint64_t *addresses = EM_ROW(uint64_t, insn->a);
+    const uint64_t displacement = (uint64_t)insn->imm, base = slot->base, last = slot->size - size;
     uint64_t uneven = 0, outside = 0;
-    const uint64_t base = slot->base, last = slot->size - size;
     EM_EACH_LANE
     {
         const uint64_t address = addresses[lane] + displacement;
@@ -54,34 +123,18 @@ static inline __attribute__((always_inline)) layout look_flat(const em_insn *ins
         outside |= address - base > last ? 1 : 0;
         warp->pointers[lane] = (unsigned char *)(uintptr_t)address;
     }
-    return (uneven & (size - 1)) == 0 && outside == 0 ? SCATTERED : UNKNOWN;
+    return (uneven & (size - 1)) == 0 && outside == 0;
 }
 
-static inline __attribute__((always_inline)) layout look_shared(const em_insn *insn, unsigned char *rows, em_warp *warp,
-                                                                const uint32_t size, unsigned char **first)
+static inline __attribute__((always_inline)) bool scatter_shared(const em_insn *insn, unsigned char *rows,
+                                                                 em_warp *warp, uint32_t size)
 {
-    const uint32_t *addresses = EM_ROW(uint32_t, insn->a);
-    const uint32_t start = addresses[0], displacement = (uint32_t)insn->imm;
-    uint32_t apart = 0, differ = 0;
-    EM_EACH_LANE
-    {
-        const uint32_t distance = addresses[lane] - start;
-        apart |= distance ^ ((uint32_t)lane * size);
-        differ |= distance;
-    }
-    const uint32_t offset = start + displacement;
-    *first = warp->shared + offset;
-    if (__builtin_expect(apart == 0 || differ == 0, 1)) {
-        const uint64_t span = apart == 0 ? (uint64_t)size * EM_LANES : size;
-        if (__builtin_expect(offset + span <= warp->shared_bytes && (offset & (size - 1)) == 0, 1))
-            return apart == 0 ? CONSECUTIVE : SAME;
-        return UNKNOWN;
-    }
     if (warp->shared_bytes < size)
-        return UNKNOWN;
-    uint32_t uneven = 0, outside = 0;
-    const uint32_t last = (uint32_t)(warp->shared_bytes - size);
+        return false;
+    const uint32_t *addresses = EM_ROW(uint32_t, insn->a);
+    const uint32_t displacement = (uint32_t)insn->imm, last = (uint32_t)(warp->shared_bytes - size);
     unsigned char *const shared = warp->shared;
+    uint32_t uneven = 0, outside = 0;
     EM_EACH_LANE
     {
         const uint32_t address = addresses[lane] + displacement;
@@ -89,8 +142,13 @@ static inline __attribute__((always_inline)) layout look_shared(const em_insn *i
         outside |= address > last ? 1 : 0;
         warp->pointers[lane] = shared + address;
     }
-    return (uneven & (size - 1)) == 0 && outside == 0 ? SCATTERED : UNKNOWN;
+    return (uneven & (size - 1)) == 0 && outside == 0;
 }
+
+#define ADDRESS_flat uint64_t
+#define ADDRESS_shared uint32_t
+#define PATTERN_flat pattern_8
+#define PATTERN_shared pattern_4
 
 /* ---- elements ------------------------------------------------------------------------------------------------------- */
 
@@ -186,32 +244,12 @@ static inline uint32_t element_row(const em_insn *insn, unsigned index)
         CONTINUE(count);                                                                                               \
     }
 
-/* The quick ways, for the full table. */
+/* The quick ways, for the full table. What they cannot do goes on in a function of its own, so that they need no frame. */
 #define QUICK(T, size, count, path)                                                                                    \
-    EM_HANDLER(load_##path##_##size##_##count##_full)                                                                  \
+    static __attribute__((noinline)) em_status load_##path##_##size##_##count##_rest(                                  \
+        const em_insn *insn, unsigned char *rows, em_warp *warp, em_mask mask)                                         \
     {                                                                                                                  \
-        unsigned char *first = NULL;                                                                                   \
-        const layout found = mask != EM_ALL_LANES                                                                      \
-                                 ? UNKNOWN                                                                             \
-                                 : look_##path(insn, rows, warp, (uint32_t)sizeof(T) * (count), &first);               \
-        const T *from = (const T *)(const void *)first;                                                                \
-        if (__builtin_expect(found == CONSECUTIVE, 1)) {                                                               \
-            ELEMENTS(T, count);                                                                                        \
-            EM_EACH_LANE                                                                                               \
-            {                                                                                                          \
-                for (unsigned n = 0; n < (count); n++)                                                                 \
-                    row[n][lane] = from[(unsigned)lane * (count) + n];                                                 \
-            }                                                                                                          \
-        } else if (found == SAME) {                                                                                    \
-            for (unsigned n = 0; n < (count); n++) {                                                                   \
-                T *const to = EM_ROW(T, element_row(insn, n));                                                         \
-                const T value = from[n];                                                                               \
-                EM_EACH_LANE                                                                                           \
-                {                                                                                                      \
-                    to[lane] = value;                                                                                  \
-                }                                                                                                      \
-            }                                                                                                          \
-        } else if (found == SCATTERED) {                                                                               \
+        if (mask == EM_ALL_LANES && scatter_##path(insn, rows, warp, (uint32_t)sizeof(T) * (count))) {                 \
             for (unsigned n = 0; n < (count); n++) {                                                                   \
                 T *const to = EM_ROW(T, element_row(insn, n));                                                         \
                 for (unsigned lane = 0; lane < EM_LANES; lane++)                                                       \
@@ -219,38 +257,72 @@ static inline uint32_t element_row(const em_insn *insn, unsigned index)
             }                                                                                                          \
         } else {                                                                                                       \
             const em_status status = load_general_##size##_##count(insn, rows, warp, mask);                            \
-            if (__builtin_expect(status != EM_GO, 0))                                                                  \
+            if (status != EM_GO)                                                                                       \
+                return status;                                                                                         \
+        }                                                                                                              \
+        CONTINUE(count);                                                                                               \
+    }                                                                                                                  \
+    EM_HANDLER(load_##path##_##size##_##count##_full)                                                                  \
+    {                                                                                                                  \
+        const ADDRESS_##path *const addresses = EM_ROW(ADDRESS_##path, insn->a);                                       \
+        const uint32_t bytes = (uint32_t)sizeof(T) * (count);                                                          \
+        const pattern low = PATTERN_##path(addresses, bytes), high = PATTERN_##path(addresses + HALF, bytes);          \
+        if (__builtin_expect(low == NEITHER || high == NEITHER || mask != EM_ALL_LANES, 0))                            \
+            return load_##path##_##size##_##count##_rest(insn, rows, warp, mask);                                      \
+        const T *const from_low = (const T *)(const void *)begin_##path(                                               \
+            insn, warp, addresses[0], bytes, low == CONSECUTIVE ? bytes * HALF : bytes);                               \
+        const T *const from_high = (const T *)(const void *)begin_##path(                                              \
+            insn, warp, addresses[HALF], bytes, high == CONSECUTIVE ? bytes * HALF : bytes);                           \
+        if (__builtin_expect(from_low == NULL || from_high == NULL, 0))                                                \
+            return load_##path##_##size##_##count##_rest(insn, rows, warp, mask);                                      \
+        for (unsigned half = 0; half < 2; half++) {                                                                    \
+            const T *const from = half == 0 ? from_low : from_high;                                                    \
+            const bool consecutive = (half == 0 ? low : high) == CONSECUTIVE;                                          \
+            for (unsigned n = 0; n < (count); n++) {                                                                   \
+                T *const to = EM_ROW(T, element_row(insn, n)) + half * HALF;                                           \
+                if (consecutive) {                                                                                     \
+                    EM_VECTORIZE for (unsigned i = 0; i < HALF; i++) to[i] = from[i * (count) + n];                    \
+                } else {                                                                                               \
+                    const T value = from[n];                                                                           \
+                    EM_VECTORIZE for (unsigned i = 0; i < HALF; i++) to[i] = value;                                    \
+                }                                                                                                      \
+            }                                                                                                          \
+        }                                                                                                              \
+        CONTINUE(count);                                                                                               \
+    }                                                                                                                  \
+    static __attribute__((noinline)) em_status store_##path##_##size##_##count##_rest(                                 \
+        const em_insn *insn, unsigned char *rows, em_warp *warp, em_mask mask)                                         \
+    {                                                                                                                  \
+        if (mask == EM_ALL_LANES && scatter_##path(insn, rows, warp, (uint32_t)sizeof(T) * (count))) {                 \
+            for (unsigned n = 0; n < (count); n++) {                                                                   \
+                const T *const from = EM_ROW(T, element_row(insn, n));                                                 \
+                for (unsigned lane = 0; lane < EM_LANES; lane++)                                                       \
+                    ((T *)(void *)warp->pointers[lane])[n] = from[lane];                                               \
+            }                                                                                                          \
+        } else {                                                                                                       \
+            const em_status status = store_general_##size##_##count(insn, rows, warp, mask);                           \
+            if (status != EM_GO)                                                                                       \
                 return status;                                                                                         \
         }                                                                                                              \
         CONTINUE(count);                                                                                               \
     }                                                                                                                  \
     EM_HANDLER(store_##path##_##size##_##count##_full)                                                                 \
     {                                                                                                                  \
-        unsigned char *first = NULL;                                                                                   \
-        const layout found = mask != EM_ALL_LANES                                                                      \
-                                 ? UNKNOWN                                                                             \
-                                 : look_##path(insn, rows, warp, (uint32_t)sizeof(T) * (count), &first);               \
-        T *to = (T *)(void *)first;                                                                                    \
-        if (__builtin_expect(found == CONSECUTIVE, 1)) {                                                               \
-            ELEMENTS(T, count);                                                                                        \
-            EM_EACH_LANE                                                                                               \
-            {                                                                                                          \
-                for (unsigned n = 0; n < (count); n++)                                                                 \
-                    to[(unsigned)lane * (count) + n] = row[n][lane];                                                   \
-            }                                                                                                          \
-        } else if (found == SCATTERED) {                                                                               \
+        const ADDRESS_##path *const addresses = EM_ROW(ADDRESS_##path, insn->a);                                       \
+        const uint32_t bytes = (uint32_t)sizeof(T) * (count);                                                          \
+        const pattern low = PATTERN_##path(addresses, bytes), high = PATTERN_##path(addresses + HALF, bytes);          \
+        if (__builtin_expect(low != CONSECUTIVE || high != CONSECUTIVE || mask != EM_ALL_LANES, 0))                    \
+            return store_##path##_##size##_##count##_rest(insn, rows, warp, mask);                                     \
+        T *const to_low = (T *)(void *)begin_##path(insn, warp, addresses[0], bytes, bytes * HALF);                    \
+        T *const to_high = (T *)(void *)begin_##path(insn, warp, addresses[HALF], bytes, bytes * HALF);                \
+        if (__builtin_expect(to_low == NULL || to_high == NULL, 0))                                                    \
+            return store_##path##_##size##_##count##_rest(insn, rows, warp, mask);                                     \
+        for (unsigned half = 0; half < 2; half++) {                                                                    \
+            T *const to = half == 0 ? to_low : to_high;                                                                \
             for (unsigned n = 0; n < (count); n++) {                                                                   \
-                const T *const from = EM_ROW(T, element_row(insn, n));                                                 \
-                for (unsigned lane = 0; lane < EM_LANES; lane++)                                                       \
-                    ((T *)(void *)warp->pointers[lane])[n] = from[lane];                                               \
+                const T *const from = EM_ROW(T, element_row(insn, n)) + half * HALF;                                   \
+                EM_VECTORIZE for (unsigned i = 0; i < HALF; i++) to[i * (count) + n] = from[i];                        \
             }                                                                                                          \
-        } else if (found == SAME) {                                                                                    \
-            for (unsigned n = 0; n < (count); n++)                                                                     \
-                to[n] = EM_ROW(T, element_row(insn, n))[EM_LANES - 1];                                                 \
-        } else {                                                                                                       \
-            const em_status status = store_general_##size##_##count(insn, rows, warp, mask);                           \
-            if (__builtin_expect(status != EM_GO, 0))                                                                  \
-                return status;                                                                                         \
         }                                                                                                              \
         CONTINUE(count);                                                                                               \
     }
