@@ -182,9 +182,10 @@ static int pack_bytes(const arguments *self, Py_ssize_t index, const cc_paramete
                       void *slot)
 {
     cc_error error;
-    if (parameter->type == CC_TYPE_POINTER)
+    if (parameter->type != CC_TYPE_BYTES && parameter->type != CC_TYPE_UNKNOWN)
         return argument_refuse(self, index, parameter, PyExc_TypeError,
-                               "bytes are memory of the host; copy them to the device first: Buffer.copy_from");
+                               "bytes are passed only as a struct by value; if a pointer is meant, they are memory of "
+                               "the host: copy them to the device first, Buffer.copy_from");
     return cc_pack_bits(parameter, CC_TYPE_BYTES, PyBytes_AS_STRING(object), (size_t)PyBytes_GET_SIZE(object), slot,
                         &error) < 0
                ? argument_refuse_error(self, index, &error)

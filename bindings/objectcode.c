@@ -185,11 +185,11 @@ static PyObject *refuse_name(module_state *state, PyObject *op, PyObject *name)
     PyObject *separator = names == NULL ? NULL : PyUnicode_FromString(", ");
     PyObject *listed = separator == NULL ? NULL : PyUnicode_Join(separator, names);
     if (listed != NULL && PyList_GET_SIZE(names) == 0)
-        PyErr_Format(state->KernelNotFoundError, "there is no kernel %R: this code has none", name);
+        PyErr_Format(state->KernelNotFoundError, "there is no kernel '%U': this code has none", name);
     else if (listed != NULL)
         PyErr_Format(
             state->KernelNotFoundError,
-            "there is no kernel %R; there are: %U (C++ mangles names: declare the kernel extern \"C\", or give "
+            "there is no kernel '%U'; there are: %U (C++ mangles names: declare the kernel extern \"C\", or give "
             "name_expressions to Program.compile)",
             name, listed);
     Py_XDECREF(listed);
