@@ -244,8 +244,47 @@ static inline uint32_t element_row(const em_insn *insn, unsigned index)
         CONTINUE(count);                                                                                               \
     }
 
+/* One value to 16 elements. Written out, because compilers split a loop of 16 into words, and a vector that is loaded
+ * from a row stored in words waits for all of them. */
+static inline __attribute__((always_inline)) void splat_0(type_0 *to, type_0 value)
+{
+    memset(to, value, HALF);
+}
+
+#if defined(__AVX512F__)
+#define STORE_ALIKE(T, broadcast)                                                                                      \
+    for (unsigned at = 0; at < HALF; at += 64 / sizeof(T))                                                             \
+    _mm512_storeu_si512(to + at, broadcast)
+#define ALIKE_2 _mm512_set1_epi32((int)value)
+#define ALIKE_3 _mm512_set1_epi64((long long)value)
+#elif defined(__AVX2__)
+#define STORE_ALIKE(T, broadcast)                                                                                      \
+    for (unsigned at = 0; at < HALF; at += 32 / sizeof(T))                                                             \
+    _mm256_storeu_si256((__m256i *)(void *)(to + at), broadcast)
+#define ALIKE_2 _mm256_set1_epi32((int)value)
+#define ALIKE_3 _mm256_set1_epi64x((long long)value)
+#else
+#define STORE_ALIKE(T, broadcast) EM_VECTORIZE for (unsigned at = 0; at < HALF; at++) to[at] = value
+#endif
+
+static inline __attribute__((always_inline)) void splat_1(type_1 *to, type_1 value)
+{
+    for (unsigned at = 0; at < HALF; at++)
+        to[at] = value;
+}
+
+static inline __attribute__((always_inline)) void splat_2(type_2 *to, type_2 value)
+{
+    STORE_ALIKE(type_2, ALIKE_2);
+}
+
+static inline __attribute__((always_inline)) void splat_3(type_3 *to, type_3 value)
+{
+    STORE_ALIKE(type_3, ALIKE_3);
+}
+
 /* The quick ways, for the full table. What they cannot do goes on in a function of its own, so that they need no frame. */
-#define QUICK(T, size, count, path)                                                                                    \
+#define QUICK_REST(T, size, count, path)                                                                               \
     static __attribute__((noinline)) em_status load_##path##_##size##_##count##_rest(                                  \
         const em_insn *insn, unsigned char *rows, em_warp *warp, em_mask mask)                                         \
     {                                                                                                                  \
@@ -259,34 +298,6 @@ static inline uint32_t element_row(const em_insn *insn, unsigned index)
             const em_status status = load_general_##size##_##count(insn, rows, warp, mask);                            \
             if (status != EM_GO)                                                                                       \
                 return status;                                                                                         \
-        }                                                                                                              \
-        CONTINUE(count);                                                                                               \
-    }                                                                                                                  \
-    EM_HANDLER(load_##path##_##size##_##count##_full)                                                                  \
-    {                                                                                                                  \
-        const ADDRESS_##path *const addresses = EM_ROW(ADDRESS_##path, insn->a);                                       \
-        const uint32_t bytes = (uint32_t)sizeof(T) * (count);                                                          \
-        const pattern low = PATTERN_##path(addresses, bytes), high = PATTERN_##path(addresses + HALF, bytes);          \
-        if (__builtin_expect(low == NEITHER || high == NEITHER || mask != EM_ALL_LANES, 0))                            \
-            return load_##path##_##size##_##count##_rest(insn, rows, warp, mask);                                      \
-        const T *const from_low = (const T *)(const void *)begin_##path(                                               \
-            insn, warp, addresses[0], bytes, low == CONSECUTIVE ? bytes * HALF : bytes);                               \
-        const T *const from_high = (const T *)(const void *)begin_##path(                                              \
-            insn, warp, addresses[HALF], bytes, high == CONSECUTIVE ? bytes * HALF : bytes);                           \
-        if (__builtin_expect(from_low == NULL || from_high == NULL, 0))                                                \
-            return load_##path##_##size##_##count##_rest(insn, rows, warp, mask);                                      \
-        for (unsigned half = 0; half < 2; half++) {                                                                    \
-            const T *const from = half == 0 ? from_low : from_high;                                                    \
-            const bool consecutive = (half == 0 ? low : high) == CONSECUTIVE;                                          \
-            for (unsigned n = 0; n < (count); n++) {                                                                   \
-                T *const to = EM_ROW(T, element_row(insn, n)) + half * HALF;                                           \
-                if (consecutive) {                                                                                     \
-                    EM_VECTORIZE for (unsigned i = 0; i < HALF; i++) to[i] = from[i * (count) + n];                    \
-                } else {                                                                                               \
-                    const T value = from[n];                                                                           \
-                    EM_VECTORIZE for (unsigned i = 0; i < HALF; i++) to[i] = value;                                    \
-                }                                                                                                      \
-            }                                                                                                          \
         }                                                                                                              \
         CONTINUE(count);                                                                                               \
     }                                                                                                                  \
@@ -305,24 +316,95 @@ static inline uint32_t element_row(const em_insn *insn, unsigned index)
                 return status;                                                                                         \
         }                                                                                                              \
         CONTINUE(count);                                                                                               \
+    }
+
+/* One element a lane: each half by itself. */
+#define QUICK_ONE(T, size, path)                                                                                       \
+    QUICK_REST(T, size, 1, path)                                                                                       \
+    EM_HANDLER(load_##path##_##size##_1_full)                                                                          \
+    {                                                                                                                  \
+        const ADDRESS_##path *const addresses = EM_ROW(ADDRESS_##path, insn->a);                                       \
+        const uint32_t bytes = (uint32_t)sizeof(T);                                                                    \
+        const pattern low = PATTERN_##path(addresses, bytes), high = PATTERN_##path(addresses + HALF, bytes);          \
+        const unsigned char *const from_low = begin_##path(insn, warp, addresses[0], bytes,                            \
+                                                           low == CONSECUTIVE ? bytes * HALF : bytes);                 \
+        const unsigned char *const from_high = begin_##path(insn, warp, addresses[HALF], bytes,                        \
+                                                            high == CONSECUTIVE ? bytes * HALF : bytes);               \
+        if (__builtin_expect(low == NEITHER || high == NEITHER || from_low == NULL || from_high == NULL ||             \
+                                 mask != EM_ALL_LANES,                                                                 \
+                             0))                                                                                       \
+            return load_##path##_##size##_1_rest(insn, rows, warp, mask);                                              \
+        T *const to = EM_ROW(T, insn->d);                                                                              \
+        if (low == CONSECUTIVE)                                                                                        \
+            memcpy(to, from_low, sizeof(T) * HALF);                                                                    \
+        else                                                                                                           \
+            splat_##size(to, *(const T *)(const void *)from_low);                                                      \
+        if (high == CONSECUTIVE)                                                                                       \
+            memcpy(to + HALF, from_high, sizeof(T) * HALF);                                                            \
+        else                                                                                                           \
+            splat_##size(to + HALF, *(const T *)(const void *)from_high);                                              \
+        EM_NEXT;                                                                                                       \
+    }                                                                                                                  \
+    EM_HANDLER(store_##path##_##size##_1_full)                                                                         \
+    {                                                                                                                  \
+        const ADDRESS_##path *const addresses = EM_ROW(ADDRESS_##path, insn->a);                                       \
+        const uint32_t bytes = (uint32_t)sizeof(T);                                                                    \
+        const pattern low = PATTERN_##path(addresses, bytes), high = PATTERN_##path(addresses + HALF, bytes);          \
+        unsigned char *const to_low = begin_##path(insn, warp, addresses[0], bytes, bytes * HALF);                     \
+        unsigned char *const to_high = begin_##path(insn, warp, addresses[HALF], bytes, bytes * HALF);                 \
+        if (__builtin_expect(low != CONSECUTIVE || high != CONSECUTIVE || to_low == NULL || to_high == NULL ||         \
+                                 mask != EM_ALL_LANES,                                                                 \
+                             0))                                                                                       \
+            return store_##path##_##size##_1_rest(insn, rows, warp, mask);                                             \
+        const T *const from = EM_ROW(T, insn->d);                                                                      \
+        memcpy(to_low, from, sizeof(T) * HALF);                                                                        \
+        memcpy(to_high, from + HALF, sizeof(T) * HALF);                                                                \
+        EM_NEXT;                                                                                                       \
+    }
+
+/* Vectors: all 32 lanes side by side, or all at one address. */
+#define QUICK_MANY(T, size, count, path)                                                                               \
+    QUICK_REST(T, size, count, path)                                                                                   \
+    EM_HANDLER(load_##path##_##size##_##count##_full)                                                                  \
+    {                                                                                                                  \
+        const ADDRESS_##path *const addresses = EM_ROW(ADDRESS_##path, insn->a);                                       \
+        const uint32_t bytes = (uint32_t)sizeof(T) * (count);                                                          \
+        const pattern low = PATTERN_##path(addresses, bytes), high = PATTERN_##path(addresses + HALF, bytes);          \
+        const bool consecutive = low == CONSECUTIVE && high == CONSECUTIVE;                                            \
+        const bool joined = addresses[HALF] - addresses[0] == (consecutive ? bytes * HALF : 0);                        \
+        const T *const from = (const T *)(const void *)begin_##path(insn, warp, addresses[0], bytes,                   \
+                                                                    consecutive ? bytes * EM_LANES : bytes);           \
+        if (__builtin_expect(low == NEITHER || high != low || !joined || from == NULL || mask != EM_ALL_LANES, 0))     \
+            return load_##path##_##size##_##count##_rest(insn, rows, warp, mask);                                      \
+        ELEMENTS(T, count);                                                                                            \
+        if (consecutive) {                                                                                             \
+            EM_EACH_LANE                                                                                               \
+            {                                                                                                          \
+                for (unsigned n = 0; n < (count); n++)                                                                 \
+                    row[n][lane] = from[(unsigned)lane * (count) + n];                                                 \
+            }                                                                                                          \
+        } else {                                                                                                       \
+            for (unsigned n = 0; n < (count); n++) {                                                                   \
+                splat_##size(row[n], from[n]);                                                                         \
+                splat_##size(row[n] + HALF, from[n]);                                                                  \
+            }                                                                                                          \
+        }                                                                                                              \
+        CONTINUE(count);                                                                                               \
     }                                                                                                                  \
     EM_HANDLER(store_##path##_##size##_##count##_full)                                                                 \
     {                                                                                                                  \
         const ADDRESS_##path *const addresses = EM_ROW(ADDRESS_##path, insn->a);                                       \
         const uint32_t bytes = (uint32_t)sizeof(T) * (count);                                                          \
         const pattern low = PATTERN_##path(addresses, bytes), high = PATTERN_##path(addresses + HALF, bytes);          \
-        if (__builtin_expect(low != CONSECUTIVE || high != CONSECUTIVE || mask != EM_ALL_LANES, 0))                    \
+        const bool joined = addresses[HALF] - addresses[0] == bytes * HALF;                                            \
+        T *const to = (T *)(void *)begin_##path(insn, warp, addresses[0], bytes, bytes * EM_LANES);                    \
+        if (__builtin_expect(low != CONSECUTIVE || high != low || !joined || to == NULL || mask != EM_ALL_LANES, 0))   \
             return store_##path##_##size##_##count##_rest(insn, rows, warp, mask);                                     \
-        T *const to_low = (T *)(void *)begin_##path(insn, warp, addresses[0], bytes, bytes * HALF);                    \
-        T *const to_high = (T *)(void *)begin_##path(insn, warp, addresses[HALF], bytes, bytes * HALF);                \
-        if (__builtin_expect(to_low == NULL || to_high == NULL, 0))                                                    \
-            return store_##path##_##size##_##count##_rest(insn, rows, warp, mask);                                     \
-        for (unsigned half = 0; half < 2; half++) {                                                                    \
-            T *const to = half == 0 ? to_low : to_high;                                                                \
-            for (unsigned n = 0; n < (count); n++) {                                                                   \
-                const T *const from = EM_ROW(T, element_row(insn, n)) + half * HALF;                                   \
-                EM_VECTORIZE for (unsigned i = 0; i < HALF; i++) to[i * (count) + n] = from[i];                        \
-            }                                                                                                          \
+        ELEMENTS(T, count);                                                                                            \
+        EM_EACH_LANE                                                                                                   \
+        {                                                                                                              \
+            for (unsigned n = 0; n < (count); n++)                                                                     \
+                to[(unsigned)lane * (count) + n] = row[n][lane];                                                       \
         }                                                                                                              \
         CONTINUE(count);                                                                                               \
     }
@@ -347,17 +429,20 @@ static inline uint32_t element_row(const em_insn *insn, unsigned index)
 
 EACH_SHAPE(GENERAL)
 
-#define EACH_QUICK(DO, path)                                                                                           \
-    DO(type_0, 0, 1, path)                                                                                             \
-    DO(type_1, 1, 1, path)                                                                                             \
-    DO(type_2, 2, 1, path)                                                                                             \
+#define EACH_QUICK_ONE(DO, path)                                                                                       \
+    DO(type_0, 0, path)                                                                                                \
+    DO(type_1, 1, path)                                                                                                \
+    DO(type_2, 2, path)                                                                                                \
+    DO(type_3, 3, path)
+#define EACH_QUICK_MANY(DO, path)                                                                                      \
     DO(type_2, 2, 2, path)                                                                                             \
     DO(type_2, 2, 4, path)                                                                                             \
-    DO(type_3, 3, 1, path)                                                                                             \
     DO(type_3, 3, 2, path)
 
-EACH_QUICK(QUICK, flat)
-EACH_QUICK(QUICK, shared)
+EACH_QUICK_ONE(QUICK_ONE, flat)
+EACH_QUICK_ONE(QUICK_ONE, shared)
+EACH_QUICK_MANY(QUICK_MANY, flat)
+EACH_QUICK_MANY(QUICK_MANY, shared)
 
 /* ---- parameters of a kernel --------------------------------------------------------------------------------------------- */
 
@@ -399,16 +484,18 @@ EM_OP(load_parameter_4)
     [size][AT(count)] = {load_##path##_##size##_##count##_full, load_general_##size##_##count##_masked},
 #define QUICK_STORE_ROW(T, size, count, path)                                                                          \
     [size][AT(count)] = {store_##path##_##size##_##count##_full, store_general_##size##_##count##_masked},
+#define ONE_LOAD_ROW(T, size, path) QUICK_LOAD_ROW(T, size, 1, path)
+#define ONE_STORE_ROW(T, size, path) QUICK_STORE_ROW(T, size, 1, path)
 #define SLOW_ROW(row)                                                                                                  \
     row(type_0, 0, 2) row(type_0, 0, 4) row(type_0, 0, 8) row(type_1, 1, 2) row(type_1, 1, 4) row(type_1, 1, 8)        \
         row(type_2, 2, 8) row(type_3, 3, 4) row(type_4, 4, 1)
 
 const em_memory_table EM_ISA_NAME(em_memory)= {
-    .load = {[EM_PATH_FLAT] = {EACH_QUICK(QUICK_LOAD_ROW, flat) SLOW_ROW(LOAD_ROW)},
-             [EM_PATH_SHARED] = {EACH_QUICK(QUICK_LOAD_ROW, shared) SLOW_ROW(LOAD_ROW)},
+    .load = {[EM_PATH_FLAT] = {EACH_QUICK_ONE(ONE_LOAD_ROW, flat) EACH_QUICK_MANY(QUICK_LOAD_ROW, flat) SLOW_ROW(LOAD_ROW)},
+             [EM_PATH_SHARED] = {EACH_QUICK_ONE(ONE_LOAD_ROW, shared) EACH_QUICK_MANY(QUICK_LOAD_ROW, shared) SLOW_ROW(LOAD_ROW)},
              [EM_PATH_LOCAL] = {EACH_SHAPE(LOAD_ROW)}},
-    .store = {[EM_PATH_FLAT] = {EACH_QUICK(QUICK_STORE_ROW, flat) SLOW_ROW(STORE_ROW)},
-              [EM_PATH_SHARED] = {EACH_QUICK(QUICK_STORE_ROW, shared) SLOW_ROW(STORE_ROW)},
+    .store = {[EM_PATH_FLAT] = {EACH_QUICK_ONE(ONE_STORE_ROW, flat) EACH_QUICK_MANY(QUICK_STORE_ROW, flat) SLOW_ROW(STORE_ROW)},
+              [EM_PATH_SHARED] = {EACH_QUICK_ONE(ONE_STORE_ROW, shared) EACH_QUICK_MANY(QUICK_STORE_ROW, shared) SLOW_ROW(STORE_ROW)},
               [EM_PATH_LOCAL] = {EACH_SHAPE(STORE_ROW)}},
     .load_strong = {EACH_SHAPE(LOAD_STRONG_ROW)},
     .store_strong = {EACH_SHAPE(STORE_STRONG_ROW)},

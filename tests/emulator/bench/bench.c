@@ -1,6 +1,6 @@
 /* Measures the engine: lane instructions, threads and floating-point operations a second, and the cost of a launch.
  *
- *     CUDA_CORE_EMULATOR_WORKERS=1 bench bench.ptx
+ *     CUDA_CORE_EMULATOR_WORKERS=1 bench bench.ptx [only what has this in its name]
  *
  * Time is processor time, so the figures are those of one core, whatever else the machine does.
  * Results are checked: a figure is printed only of a kernel that computed what it should. */
@@ -181,13 +181,21 @@ int main(int count, char **arguments)
         printf("usage: bench bench.ptx\n%s\n", detail.text);
         return 1;
     }
-    multiply_add();
-    saxpy();
-    matrix_product("matmul16", 16);
-    matrix_product("matmul32", 32);
-    empty_launch(32);
-    empty_launch(256);
-    load(text, length);
+    const char *only = count > 2 ? arguments[2] : "";
+    if (strstr("multiply-add", only) != NULL)
+        multiply_add();
+    if (strstr("saxpy", only) != NULL)
+        saxpy();
+    if (strstr("matmul16", only) != NULL)
+        matrix_product("matmul16", 16);
+    if (strstr("matmul32", only) != NULL)
+        matrix_product("matmul32", 32);
+    if (strstr("launch", only) != NULL) {
+        empty_launch(32);
+        empty_launch(256);
+    }
+    if (strstr("load", only) != NULL)
+        load(text, length);
     em_module_unload(module);
     em_workers_stop();
     free(text);
