@@ -91,8 +91,7 @@ static int take_parts(PyObject *op, parts *taken)
     return -1;
 }
 
-/* A Buffer of a part of this one: it shares the memory, which lives until both are closed. */
-static PyObject *slice_of(PyObject *op, size_t start, size_t size)
+PyObject *buffer_slice(PyObject *op, size_t start, size_t size)
 {
     parts taken;
     if (take_parts(op, &taken) < 0)
@@ -401,7 +400,7 @@ static int buffer_get_view(PyObject *op, Py_buffer *view, int flags)
     view->obj = NULL;
     if (require_host_access(op, PyExc_BufferError) < 0)
         return -1;
-    PyObject *exporter = slice_of(op, 0, buffer_cast(op)->size);
+    PyObject *exporter = buffer_slice(op, 0, buffer_cast(op)->size);
     if (exporter == NULL)
         return -1;
     const buffer_object *self = buffer_cast(exporter);
@@ -477,7 +476,7 @@ static PyObject *buffer_subscript(PyObject *op, PyObject *key)
         return NULL;
     }
     const Py_ssize_t length = PySlice_AdjustIndices(size, &start, &stop, step);
-    return slice_of(op, (size_t)start, (size_t)length);
+    return buffer_slice(op, (size_t)start, (size_t)length);
 }
 
 static PyObject *buffer_iterate(PyObject *op)
@@ -529,6 +528,8 @@ static PyMethodDef buffer_methods[] = {
     {"copy_to", FUNCTION(buffer_copy_to), METH_CLASS_CALL, buffer_copy_to_doc},
     {"copy_from", FUNCTION(buffer_copy_from), METH_CLASS_CALL, buffer_copy_from_doc},
     {"fill", FUNCTION(buffer_fill), METH_CLASS_CALL, buffer_fill_doc},
+    {"__dlpack__", FUNCTION(buffer_dlpack), METH_CLASS_CALL, buffer_dlpack_doc},
+    {"__dlpack_device__", buffer_dlpack_device, METH_NOARGS, buffer_dlpack_device_doc},
     {"__enter__", buffer_enter, METH_NOARGS, "__enter__($self, /)\n--\n\nThe buffer itself."},
     {"__exit__", FUNCTION(buffer_exit), METH_FASTCALL,
      "__exit__($self, exc_type=None, exc_val=None, exc_tb=None, /)\n--\n\nCloses the buffer."},

@@ -34,6 +34,14 @@ PyObject *buffer_copy_from(PyObject *op, PyTypeObject *class, PyObject *const *a
 PyObject *buffer_fill(PyObject *op, PyTypeObject *class, PyObject *const *args, Py_ssize_t count, PyObject *names);
 extern const char buffer_copy_to_doc[], buffer_copy_from_doc[], buffer_fill_doc[];
 
+/* buffer_dlpack.c */
+PyObject *buffer_dlpack(PyObject *op, PyTypeObject *class, PyObject *const *args, Py_ssize_t count, PyObject *names);
+PyObject *buffer_dlpack_device(PyObject *op, PyObject *unused);
+extern const char buffer_dlpack_doc[], buffer_dlpack_device_doc[];
+
+/* A Buffer of a part, or of everything: it shares the memory, which lives until both are closed. */
+PyObject *buffer_slice(PyObject *buffer, size_t start, size_t size);
+
 /* allocation.c: memory of a MemoryResource written in Python. The last reference calls its deallocate(). */
 PyObject *allocation_new(module_state *state, PyObject *resource, CUdeviceptr pointer, size_t size);
 void allocation_set_stream(PyObject *allocation, PyObject *stream);

@@ -99,14 +99,28 @@ static int set_row(PyObject *op, PyObject *value, void *closure)
     return -1;
 }
 
+/* "name=value, ..." of all rows */
+static PyObject *list_rows(PyObject *op)
+{
+    row *const rows[] = {&follow_events,    &opportunistic, &internal,     &threshold,
+                         &reserved_current, &reserved_high, &used_current, &used_high};
+    PyObject *text = PyUnicode_FromString("");
+    for (size_t i = 0; text != NULL && i < sizeof rows / sizeof rows[0]; i++) {
+        PyObject *value = get_row(op, rows[i]);
+        PyObject *longer =
+            value == NULL ? NULL : PyUnicode_FromFormat("%U%s%s=%S", text, i == 0 ? "" : ", ", rows[i]->name, value);
+        Py_XDECREF(value);
+        Py_DECREF(text);
+        text = longer;
+    }
+    return text;
+}
+
 static PyObject *pool_attributes_repr(PyObject *op)
 {
-    PyObject *used = get_row(op, &used_current), *reserved = used == NULL ? NULL : get_row(op, &reserved_current);
-    PyObject *text = reserved == NULL ? NULL
-                                      : PyUnicode_FromFormat("<attributes of a memory pool: %S of %S bytes in use>",
-                                                             used, reserved);
-    Py_XDECREF(used);
-    Py_XDECREF(reserved);
+    PyObject *rows = list_rows(op);
+    PyObject *text = rows == NULL ? NULL : PyUnicode_FromFormat("<memory pool attributes: %U>", rows);
+    Py_XDECREF(rows);
     return text;
 }
 

@@ -2,7 +2,6 @@
 #include "resource.h"
 
 #include "buffer.h"
-#include "device.h"
 #include "errors.h"
 #include "parse.h"
 #include "stream.h"
@@ -46,20 +45,6 @@ int pool_max_size(PyObject *value, const char *class_name, size_t *size)
     return value == NULL ? 0 : size_from_object(value, what, size);
 }
 
-/* None stands for the default stream of the pool's device. */
-static int stream_for(module_state *state, cc_pool *pool, PyObject *object, cc_stream **stream)
-{
-    if (object != Py_None)
-        return stream_from_object(state, object, stream);
-    device_object *device = device_cast(state->devices[cc_device_ordinal(cc_pool_device(pool))]);
-    PyObject *standard = device_default_stream_of(state, device);
-    if (standard == NULL)
-        return -1;
-    const int status = stream_from_object(state, standard, stream);
-    Py_DECREF(standard);
-    return status;
-}
-
 PyObject *pool_resource_allocate_from(module_state *state, PyObject *resource, PyObject *size, PyObject *stream)
 {
     size_t bytes;
@@ -69,7 +54,7 @@ PyObject *pool_resource_allocate_from(module_state *state, PyObject *resource, P
     if (pool == NULL)
         return NULL;
     cc_stream *core_stream;
-    if (stream_for(state, pool, stream, &core_stream) < 0) {
+    if (stream_from_object(state, stream, &core_stream) < 0) {
         cc_pool_release(pool);
         return NULL;
     }
@@ -100,7 +85,7 @@ PyDoc_STRVAR(allocate_doc,
              "allocate($self, /, size, *, stream)\n--\n\n"
              "A new Buffer of `size` bytes from the pool, in the order of a stream.\n\n"
              "size: int, bytes; 0 is allowed and takes no memory.\n"
-             "stream: a Stream, or an object with __cuda_stream__(); None: the device's default stream.\n"
+             "stream: a Stream, or an object with __cuda_stream__().\n"
              "Raises ValueError (negative size), OverflowError, OutOfMemoryError, ClosedError.\n"
              "Driver: cuMemAllocFromPoolAsync.");
 
@@ -118,13 +103,13 @@ static PyObject *pool_resource_allocate(PyObject *op, PyTypeObject *class, PyObj
 PyDoc_STRVAR(deallocate_doc,
              "deallocate($self, /, ptr, size, *, stream)\n--\n\n"
              "Free memory of the pool that no Buffer owns, in the order of a stream; Buffer.close() frees a Buffer's.\n\n"
-             "ptr: int; size: int, bytes; stream: a Stream, or an object with __cuda_stream__(); None: the device's default\n"
-             "stream. Raises CUDAError, ClosedError. Driver: cuMemFreeAsync.");
+             "ptr: int; size: int, bytes; stream: a Stream, or an object with __cuda_stream__().\n"
+             "Raises TypeError, CUDAError, ClosedError. Driver: cuMemFreeAsync.");
 
 static int free_raw(module_state *state, cc_pool *pool, CUdeviceptr pointer, PyObject *stream)
 {
     cc_stream *core_stream;
-    if (stream_for(state, pool, stream, &core_stream) < 0)
+    if (stream_from_object(state, stream, &core_stream) < 0)
         return -1;
     cc_error error;
     int status;

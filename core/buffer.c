@@ -196,6 +196,18 @@ void cc_buffer_used_on(cc_buffer *buffer, cc_stream *stream)
         swap_stream(buffer, stream);
 }
 
+int cc_buffer_hand_over(cc_buffer *buffer, cc_stream *stream, cc_error *error)
+{
+    if (buffer->kind != CC__BUFFER_POOL || atomic_load_explicit(&buffer->stream, memory_order_relaxed) == stream)
+        return 0;
+    if (atomic_load_explicit(&buffer->free_stream_set, memory_order_relaxed))
+        return cc_stream_wait_stream(stream, atomic_load_explicit(&buffer->stream, memory_order_acquire), error);
+    cc_stream *last = atomic_exchange_explicit(&buffer->stream, cc_stream_retain(stream), memory_order_acq_rel);
+    int status = cc_stream_wait_stream(stream, last, error);
+    cc_stream_release(last);
+    return status;
+}
+
 int cc_buffer_set_free_stream(cc_buffer *buffer, cc_stream *stream, cc_error *error)
 {
     (void)error;

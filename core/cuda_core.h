@@ -207,6 +207,9 @@ int cc_pointer_placement(CUdeviceptr pointer, cc_placement *placement, cc_error 
 /* Later use on `stream` (launch, copy, fill) moves the point where the buffer is freed after it; called by bindings for
  * launch arguments. Does nothing for memory that is not stream-ordered, and costs one compare when the stream is the same. */
 void cc_buffer_used_on(cc_buffer *buffer, cc_stream *stream);
+/* The same, and all later work of `stream` waits for the stream that used the memory until now: for memory that is handed
+ * to somebody who queues on `stream` only. */
+int cc_buffer_hand_over(cc_buffer *buffer, cc_stream *stream, cc_error *error);
 /* The stream the memory will be freed on whatever uses it later. */
 int cc_buffer_set_free_stream(cc_buffer *buffer, cc_stream *stream, cc_error *error);
 
