@@ -157,13 +157,24 @@ typedef struct signature { /* one block: the public part, then its parameters */
     cc_parameter parameters[];
 } signature;
 
-static signature *signature_new(uint32_t count)
+static signature *signature_new(uint32_t count, cc_error *error)
 {
     signature *made = calloc(1, sizeof *made + count * sizeof made->parameters[0]);
-    if (made) {
-        made->public.parameters = made->parameters;
-        made->public.count = count;
+    if (!made) {
+        cc__fail_memory(error);
+        return NULL;
     }
+    made->public.parameters = made->parameters;
+    made->public.count = count;
+    made->public.is_known = true;
+    return made;
+}
+
+static signature *signature_of_entry(const cc__entry *entry, cc_error *error)
+{
+    signature *made = signature_new(entry->count, error);
+    if (made && entry->count)
+        memcpy(made->parameters, entry->parameters, entry->count * sizeof made->parameters[0]);
     return made;
 }
 
@@ -174,54 +185,63 @@ static uint32_t likely_align(uint32_t offset, uint32_t size)
     return bits & (~bits + 1);
 }
 
-/* As the driver tells it: offsets and sizes, no types. A context is current. */
+/* As the driver tells it: offsets and sizes, no types. A context is current for all of these. */
+static CUresult ask_parameter(const cc_kernel *kernel, uint32_t index, cc_parameter *parameter)
+{
+    size_t offset, size;
+    CUresult code = cc__driver.cuKernelGetParamInfo(kernel->native, index, &offset, &size);
+    if (code != CUDA_SUCCESS)
+        return code;
+    parameter->offset = (uint32_t)offset;
+    parameter->size = (uint32_t)size;
+    parameter->align = likely_align(parameter->offset, parameter->size);
+    parameter->type = CC_TYPE_UNKNOWN;
+    return CUDA_SUCCESS;
+}
+
+/* Whether the driver has each of the parameters that the PTX declares. It is not asked for one more, since tools that
+ * watch a program report each call that fails. */
+static bool agrees(const cc_kernel *kernel, const cc__entry *entry)
+{
+    cc_parameter told;
+    for (uint32_t i = 0; i < entry->count; i++)
+        if (ask_parameter(kernel, i, &told) != CUDA_SUCCESS || told.offset != entry->parameters[i].offset ||
+            told.size != entry->parameters[i].size)
+            return false;
+    return true;
+}
+
 static int count_parameters(const cc_kernel *kernel, uint32_t *count, cc_error *error)
 {
     enum { MOST = 32764 }; /* bytes that a kernel can take, so more than its parameters */
-    size_t offset, size;
+    cc_parameter ignored;
     CUresult code = CUDA_SUCCESS;
     *count = 0;
-    while (*count <= MOST &&
-           (code = cc__driver.cuKernelGetParamInfo(kernel->native, *count, &offset, &size)) == CUDA_SUCCESS)
+    while (*count <= MOST && (code = ask_parameter(kernel, *count, &ignored)) == CUDA_SUCCESS)
         ++*count;
     return code == CUDA_ERROR_INVALID_VALUE /* one past the last */ ? 0
                                                                     : cc__check(code, error, "cuKernelGetParamInfo");
 }
 
-static int read_parameters(const cc_kernel *kernel, signature *made, cc_error *error)
-{
-    for (uint32_t i = 0; i < made->public.count; i++) {
-        cc_parameter *parameter = &made->parameters[i];
-        size_t offset, size;
-        if (CC__CALL(error, cuKernelGetParamInfo, kernel->native, i, &offset, &size))
-            return -1;
-        parameter->offset = (uint32_t)offset;
-        parameter->size = (uint32_t)size;
-        parameter->align = likely_align(parameter->offset, parameter->size);
-    }
-    return 0;
-}
-
-/* NULL and an error, or a signature that knows nothing where the driver has no such call. A context is current. */
-static signature *ask_driver(const cc_kernel *kernel, cc_error *error)
+/* From the PTX where it is there and right, else from the driver alone; NULL and an error. */
+static signature *ask_driver(const cc_kernel *kernel, const cc__entry *entry, cc_error *error)
 {
     uint32_t count = 0;
-    if (cc__driver.cuKernelGetParamInfo && count_parameters(kernel, &count, error))
+    if (entry && agrees(kernel, entry))
+        return signature_of_entry(entry, error);
+    if (count_parameters(kernel, &count, error))
         return NULL;
-    signature *made = signature_new(count);
-    if (!made) {
-        cc__fail_memory(error);
-        return NULL;
-    }
-    made->public.is_known = cc__driver.cuKernelGetParamInfo != NULL;
-    if (!read_parameters(kernel, made, error))
-        return made;
-    free(made);
-    return NULL;
+    signature *made = signature_new(count, error);
+    for (uint32_t i = 0; made && i < count; i++)
+        if (cc__check(ask_parameter(kernel, i, &made->parameters[i]), error, "cuKernelGetParamInfo")) {
+            free(made);
+            made = NULL;
+        }
+    return made;
 }
 
 /* On the devices that have a context already, or on those that have none. */
-static signature *ask_on_devices(const cc_kernel *kernel, bool with_context, cc_error *error)
+static signature *ask_on_devices(const cc_kernel *kernel, const cc__entry *entry, bool with_context, cc_error *error)
 {
     const cc__device_table *table;
     signature *made = NULL;
@@ -234,7 +254,7 @@ static signature *ask_on_devices(const cc_kernel *kernel, bool with_context, cc_
             continue;
         if (cc_device_primary_context(&table->devices[i], &context, error) || cc__enter(&scope, context, error))
             continue;
-        made = ask_driver(kernel, error);
+        made = ask_driver(kernel, entry, error);
         cc__leave(&scope);
     }
     return made;
@@ -242,59 +262,46 @@ static signature *ask_on_devices(const cc_kernel *kernel, bool with_context, cc_
 
 /* cuKernelGetParamInfo loads the kernel where that was not done, so it needs a context: the thread's own, else that of
  * the first device that the code can be loaded on. */
-static signature *ask_in_some_context(const cc_kernel *kernel, cc_error *error)
+static signature *ask_in_some_context(const cc_kernel *kernel, const cc__entry *entry, cc_error *error)
 {
     CUcontext current = NULL;
     if (cc_context_get_current(&current, error))
         return NULL;
     if (current)
-        return ask_driver(kernel, error);
+        return ask_driver(kernel, entry, error);
     cc_error why; /* of the last attempt: only when none succeeds is it the caller's */
     cc__fail(&why, CC_NO_SUCH_DEVICE, NULL);
-    signature *made = ask_on_devices(kernel, true, &why);
+    signature *made = ask_on_devices(kernel, entry, true, &why);
     if (!made)
-        made = ask_on_devices(kernel, false, &why);
+        made = ask_on_devices(kernel, entry, false, &why);
     if (!made && error)
         *error = why;
     return made;
 }
 
-static bool agree(const signature *told, const cc__entry *entry)
-{
-    if (told->public.count != entry->count)
-        return false;
-    for (uint32_t i = 0; i < entry->count; i++)
-        if (told->parameters[i].offset != entry->parameters[i].offset ||
-            told->parameters[i].size != entry->parameters[i].size)
-            return false;
-    return true;
-}
-
-static signature *combine(cc_kernel *kernel, cc_error *error)
+/* A driver before 12.4 tells nothing: then the PTX alone counts, and without it nothing is known. */
+static signature *find_signature(cc_kernel *kernel, cc_error *error)
 {
     const cc__entry *entry = NULL;
     if (kernel->library && cc__library_entry(kernel->library, kernel->name, &entry, error))
         return NULL;
-    signature *made = ask_in_some_context(kernel, error);
-    if (!made)
-        return NULL;
-    if (entry && !made->public.is_known) {
-        free(made);
-        made = signature_new(entry->count);
-        if (!made) {
-            cc__fail_memory(error);
-            return NULL;
-        }
-        made->public.is_known = true;
-    } else if (!entry || !agree(made, entry)) {
-        entry = NULL; /* where the two differ, the driver is right */
-    }
-    if (entry && entry->count)
-        memcpy(made->parameters, entry->parameters, entry->count * sizeof made->parameters[0]);
-    for (uint32_t i = 0; i < made->public.count; i++)
-        if (made->parameters[i].offset + made->parameters[i].size > made->public.bytes)
-            made->public.bytes = made->parameters[i].offset + made->parameters[i].size;
+    if (cc__driver.cuKernelGetParamInfo)
+        return ask_in_some_context(kernel, entry, error);
+    if (entry)
+        return signature_of_entry(entry, error);
+    signature *made = signature_new(0, error);
+    if (made)
+        made->public.is_known = false;
     return made;
+}
+
+static void sum_up(signature *made)
+{
+    for (uint32_t i = 0; i < made->public.count; i++) {
+        uint32_t end = made->parameters[i].offset + made->parameters[i].size;
+        if (end > made->public.bytes)
+            made->public.bytes = end;
+    }
 }
 
 int cc_kernel_signature(cc_kernel *kernel, const cc_signature **found, cc_error *error)
@@ -305,7 +312,9 @@ int cc_kernel_signature(cc_kernel *kernel, const cc_signature **found, cc_error 
     pthread_mutex_lock(&kernel->lock);
     *found = atomic_load_explicit(&kernel->signature, memory_order_relaxed);
     if (!*found) {
-        signature *made = combine(kernel, error);
+        signature *made = find_signature(kernel, error);
+        if (made)
+            sum_up(made);
         *found = made ? &made->public : NULL;
         atomic_store_explicit(&kernel->signature, *found, memory_order_release);
     }

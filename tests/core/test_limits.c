@@ -159,7 +159,7 @@ static void test_signature(void)
 /* PTX and driver differ: the driver has the last word, and the types are not to be relied on. */
 static void test_signature_of_other_ptx(void)
 {
-    static const char other[] = ".version 9.0\n.entry add(.param .f64 a, .param .f32 b) { ret; }";
+    static const char other[] = ".version 9.0\n.entry add(.param .f32 a, .param .f64 b) { ret; }";
     const cc_signature *signature;
     setup();
     cc_library *second;
