@@ -381,30 +381,69 @@ def test_cuda_array_interface_that_is_broken(device, stream, received):
         received("int*", Raises(), 8)
 
 
-class DLPackArray:
-    def __init__(self, buffer):
-        self.buffer = buffer
+class Tensor(ctypes.Structure):
+    """DLManagedTensor of dlpack.h, before version 1."""
 
-    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        return self.buffer.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+    _fields_ = (
+        ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p),
+    )  # fmt: skip
+
+
+class DLPackArray:
+    """An array of another library, which counts the capsules that were given back."""
+
+    def __init__(self, address, count=16, device=(2, 0), offset=0):
+        self.device = device
+        self.deleted = 0
+        self.shape = (ctypes.c_int64 * 1)(count)
+        self.deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.delete)
+        self.destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(self.drop)
+        deleter = ctypes.cast(self.deleter, ctypes.c_void_p)
+        self.tensor = Tensor(address, *device, 1, 2, 32, 1, self.shape, None, offset, None, deleter)
+
+    def delete(self, _):
+        self.deleted += 1
+
+    def drop(self, capsule):
+        """A capsule that nobody renamed was looked at only: its producer deletes the tensor."""
+        is_valid = ctypes.pythonapi.PyCapsule_IsValid
+        is_valid.argtypes = (ctypes.c_void_p, ctypes.c_char_p)
+        self.deleted += is_valid(capsule, b"dltensor")
+
+    def __dlpack__(self, *, stream=None, **_):
+        make = ctypes.pythonapi.PyCapsule_New
+        make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        return make(ctypes.addressof(self.tensor), b"dltensor", ctypes.cast(self.destructor, ctypes.c_void_p))
 
     def __dlpack_device__(self):
-        return self.buffer.__dlpack_device__()
+        return self.device
 
 
 def test_dlpack(device, stream, received):
-    buffer = device.allocate(64, stream=stream)
-    array = DLPackArray(buffer)
-    assert received("int*", array, 8) == struct.pack("<Q", int(buffer.handle))
+    address = int(device.allocate(64, stream=stream).handle)
+    array = DLPackArray(address)
+    assert received("int*", array, 8) == struct.pack("<Q", address)
+    assert array.deleted == 1
+    array = DLPackArray(address, offset=8)
+    assert received("int*", array, 8) == struct.pack("<Q", address + 8)
+    assert array.deleted == 1
+    assert received("int*", DLPackArray(None, count=0), 8) == bytes(8)
 
 
-def test_dlpack_argument_keeps_nothing_behind(device, stream, received):
+def test_dlpack_of_a_buffer(device, stream, received):
+    class Wrapper:
+        def __init__(self, buffer):
+            self.__dlpack__, self.__dlpack_device__ = buffer.__dlpack__, buffer.__dlpack_device__
+
     import weakref
 
     buffer = device.allocate(64, stream=stream)
-    reference = weakref.ref(buffer)
-    received("int*", DLPackArray(buffer), 8)
+    assert received("int*", Wrapper(buffer), 8) == struct.pack("<Q", int(buffer.handle))
     stream.sync()
+    reference = weakref.ref(buffer)
     del buffer
     gc.collect()
     assert reference() is None
@@ -412,6 +451,9 @@ def test_dlpack_argument_keeps_nothing_behind(device, stream, received):
 
 def test_dlpack_of_the_host_is_refused(received):
     numpy = pytest.importorskip("numpy")
+    array = DLPackArray(4096, device=(1, 0))
+    with pytest.raises((TypeError, ValueError), match=r"(?i)host|cpu|copy"):
+        received("int*", array, 8)
 
     class Host:
         def __init__(self):

@@ -193,25 +193,6 @@ else:
     )
 
 
-def test_dlpack_of_another_device_is_refused():
-    run(
-        """
-a, b = zero.create_stream(), one.create_stream()
-buffer = zero.allocate(4, stream=a)
-class Array:
-    def __dlpack__(self, **keywords):
-        return buffer.__dlpack__(**keywords)
-    def __dlpack_device__(self):
-        return buffer.__dlpack_device__()
-try:
-    launch(b, ONE, Program(SOURCE, "c++").compile("cubin").get_kernel("put"), Array(), 5)
-except (TypeError, ValueError) as error:
-    print("refused")
-""",
-        "refused",
-    )
-
-
 def test_threads_have_their_own_current_device():
     run(
         """

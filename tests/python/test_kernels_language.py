@@ -31,7 +31,7 @@ extern "C" __global__ void look(Camera camera, const Sphere *spheres, float *out
 def test_structs_by_value(run):
     sphere = np.dtype([("x", "f4"), ("y", "f4"), ("z", "f4"), ("radius", "f4"), ("id", "i4")])
     camera = np.dtype([("zoom", "f8"), ("target", sphere), ("tag", "i1")], align=True)
-    assert camera.itemsize == 40
+    assert camera.itemsize == 32
     spheres = np.zeros(8, dtype=sphere)
     spheres["x"], spheres["y"], spheres["z"], spheres["id"] = range(8), 2, -1, np.arange(8) + 1
     view = np.zeros((), dtype=camera)
@@ -373,7 +373,6 @@ def test_monte_carlo(run):
 OUTPUT = r"""
 from cuda_core import Device, LaunchConfig, Program, launch
 SOURCE = r'''
-#include <cstdio>
 extern "C" __global__ void hello(int n, float x)
 {
     printf("thread %d of %d: %.3f %5d|%-5d|%05d %x %c %s %lld %u%%\n", threadIdx.x, n, x * threadIdx.x, 42, 42, 42, 255,
