@@ -244,8 +244,8 @@ EM_ENTRY(cuMemHostGetDevicePointer_v2, "%p, %p, %#x", (address, pointer, flags),
         return status;
     if (address == NULL || flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
-    uint64_t found;
-    unsigned int unused;
+    uint64_t found = 0;
+    unsigned int unused = 0;
     status = find_host(pointer, &found, &unused);
     if (status == CUDA_SUCCESS)
         *address = found;

@@ -5,6 +5,7 @@
 
 static int find_module(CUmodule handle, em_instance **instance)
 {
+    *instance = NULL;
     int status = em_enter_any();
     if (status != CUDA_SUCCESS)
         return status;
