@@ -1,4 +1,3 @@
-#define _GNU_SOURCE /* strtod_l */
 #include "vocabulary.h"
 
 #include <locale.h>
