@@ -243,11 +243,15 @@ struct cc_library {
     pthread_mutex_t lock; /* of what is made at first need */
     char *ptx;            /* the PTX in the code, until parsed; NULL where there is none */
     size_t ptx_size;
+    char *log;            /* what the driver writes errors of translating PTX into */
     cc__entries entries;
     atomic_bool names_known;
     const char **names;
     size_t name_count;
 };
+
+/* Adds the log, where there is one, to an error that is filled already; returns -1. */
+int cc__library_explain(const cc_library *library, cc_error *error);
 
 /* The entry's parameters as its PTX declares them; NULL where there is no PTX or no such entry. */
 int cc__library_entry(cc_library *library, const char *name, const cc__entry **entry, cc_error *error);

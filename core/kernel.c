@@ -55,7 +55,7 @@ int cc_kernel_get(cc_library *library, const char *name, cc_kernel **kernel, cc_
     if (code == CUDA_ERROR_NOT_FOUND)
         return fail_unknown(library, name, error);
     if (cc__check(code, error, "cuLibraryGetKernel"))
-        return -1;
+        return cc__library_explain(library, error);
     cc_kernel *made = kernel_new(native, library, name, error);
     if (made)
         *kernel = made;

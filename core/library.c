@@ -44,26 +44,48 @@ static int check_code(const char *code, size_t size, cc_error *error)
 
 enum { LOG_SIZE = 8192 };
 
-static int load(const char *code, CUlibrary *native, cc_error *error)
+int cc__library_explain(const cc_library *library, cc_error *error)
 {
-    char *log = calloc(1, LOG_SIZE);
-    if (!log)
+    if (!error || !library->log[0])
+        return -1;
+    error->log = strdup(library->log);
+    return strstr(error->text, library->log) ? -1 : cc__explain(error, "\n%s", library->log);
+}
+
+/* The driver may translate PTX on a load that succeeds and tell of errors in the log only: they show when a kernel is
+ * asked for, so one is. */
+static int check_log(cc_library *library, cc_error *error)
+{
+    cc__entries entries;
+    CUkernel ignored;
+    if (!library->log[0] || !library->ptx)
+        return 0;
+    if (cc__entries_parse(library->ptx, library->ptx_size, &entries, error))
+        return -1;
+    CUresult code = CUDA_SUCCESS;
+    if (entries.count)
+        code = cc__driver.cuLibraryGetKernel(&ignored, library->native, entries.entries[0].name);
+    cc__entries_free(&entries);
+    if (code == CUDA_SUCCESS)
+        return 0;
+    cc__fail_driver(error, code, "cuLibraryLoadData");
+    return cc__library_explain(library, error);
+}
+
+static int load(cc_library *library, const char *code, cc_error *error)
+{
+    library->log =
+        calloc(1, LOG_SIZE); /* lives as long as the library: it may be translated again, for another device */
+    if (!library->log)
         return cc__fail_memory(error);
     CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-    void *values[] = {log, (void *)(uintptr_t)LOG_SIZE};
-    CUresult result = cc__driver.cuLibraryLoadData(native, code, options, values, 2, NULL, NULL, 0);
-    if (result == CUDA_SUCCESS) {
-        free(log);
+    void *values[] = {library->log, (void *)(uintptr_t)(LOG_SIZE - 1)};
+    if (CC__CALL(error, cuLibraryLoadData, &library->native, code, options, values, 2, NULL, NULL, 0))
+        return cc__library_explain(library, error);
+    if (check_log(library, error) == 0)
         return 0;
-    }
-    cc__fail_driver(error, result, "cuLibraryLoadData");
-    log[LOG_SIZE - 1] = '\0';
-    if (!error || !log[0]) {
-        free(log);
-        return -1;
-    }
-    error->log = log;
-    return strstr(error->text, log) ? -1 : cc__explain(error, "\n%s", log);
+    (void)cc__driver.cuLibraryUnload(library->native);
+    return -1;
 }
 
 int cc_library_load(const void *code, size_t size, cc_library **library, cc_error *error)
@@ -86,7 +108,7 @@ int cc_library_load(const void *code, size_t size, cc_library **library, cc_erro
         cc__fail_memory(error);
         goto fail;
     }
-    if (load(copy, &made->native, error))
+    if (load(made, copy, error))
         goto fail;
     free(copy);
     cc__count_start(&made->count);
@@ -95,6 +117,7 @@ int cc_library_load(const void *code, size_t size, cc_library **library, cc_erro
     return 0;
 fail:
     free(copy);
+    free(made->log);
     free(made->ptx);
     free(made);
     return -1;
@@ -114,6 +137,7 @@ void cc_library_release(cc_library *library)
     pthread_mutex_destroy(&library->lock);
     cc__entries_free(&library->entries);
     free(library->names);
+    free(library->log);
     free(library->ptx);
     free(library);
 }

@@ -443,12 +443,12 @@ static CUresult fake_cuLibraryLoadData(CUlibrary *library, const void *code, CUj
     (void)library_options;
     (void)library_values;
     (void)library_count;
-    if (step("cuLibraryLoadData") || strstr(code, "nonsense")) {
-        for (unsigned i = 0; i < count; i++)
-            if (options[i] == CU_JIT_ERROR_LOG_BUFFER)
-                strcpy(values[i], "line 7: what is this?");
-        return strstr(code, "nonsense") ? CUDA_ERROR_INVALID_PTX : fake.fail_code;
-    }
+    bool fails = step("cuLibraryLoadData"), nonsense = strstr(code, "nonsense") != NULL;
+    for (unsigned i = 0; i < count && (fails || nonsense); i++)
+        if (options[i] == CU_JIT_ERROR_LOG_BUFFER)
+            strcpy(values[i], "line 7: what is this?");
+    if (fails || (nonsense && !fake.load_lazily))
+        return nonsense ? CUDA_ERROR_INVALID_PTX : fake.fail_code;
     *library = make(1);
     fake.live_libraries++;
     return CUDA_SUCCESS;
@@ -465,6 +465,8 @@ static CUresult fake_cuLibraryUnload(CUlibrary library)
 static CUresult fake_cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
 {
     STEP;
+    if (strcmp(name, "nonsense") == 0)
+        return CUDA_ERROR_INVALID_PTX;
     if (strcmp(name, "add") != 0)
         return CUDA_ERROR_NOT_FOUND;
     *kernel = (CUkernel)(void *)library;

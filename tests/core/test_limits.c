@@ -221,6 +221,14 @@ static void test_bad_code(void)
     CHECK_TEXT(error.text, "line 7: what is this?");
     cc_error_clear(&error);
     CHECK(error.log == NULL);
+    /* the same by a driver that lets the load succeed and says it in the log only */
+    fake.load_lazily = true;
+    CHECK_INT(cc_library_load(".version 9.0\n.entry nonsense() {}", 33, &none, &error), -1);
+    CHECK_INT(error.code, CUDA_ERROR_INVALID_PTX);
+    CHECK(strcmp(error.function, "cuLibraryLoadData") == 0);
+    CHECK_TEXT(error.text, "line 7: what is this?");
+    CHECK(strcmp(error.log, "line 7: what is this?") == 0);
+    cc_error_clear(&error);
     REFUSED(cc_library_load("", 0, &none, &error), CC_INVALID, "empty");
     REFUSED(cc_library_load("\177ELF\2\1\1", 7, &none, &error), CC_INVALID, "cut off");
     REFUSED(cc_library_load("\xb1\x43\x62\x46\1\0\0\0", 8, &none, &error), CC_INVALID, "wrapper of a fatbin");
