@@ -68,6 +68,28 @@ EM_OP(lop3)
     }
 }
 
+/* d|p: p also says whether the result, joined with q, is not zero. */
+#define LOP3_PREDICATE(name, join)                                                                                     \
+    EM_OP(name)                                                                                                        \
+    {                                                                                                                  \
+        uint32_t *const d_row = EM_ROW(uint32_t, insn->d);                                                             \
+        const uint32_t *const a_row = EM_ROW(uint32_t, insn->a);                                                       \
+        const uint32_t *const b_row = EM_ROW(uint32_t, insn->b);                                                       \
+        const uint32_t *const c_row = EM_ROW(uint32_t, insn->c);                                                       \
+        const lookup table = lookup_of(EM_ROW(uint32_t, insn->f)[0]);                                                  \
+        const em_mask q = EM_PREDICATE(insn->slot);                                                                    \
+        em_mask results = 0;                                                                                           \
+        EM_EACH_LANE                                                                                                   \
+        {                                                                                                              \
+            const uint32_t value = looked_up(&table, a_row[lane], b_row[lane], c_row[lane]);                           \
+            results |= (em_mask)(value != 0 ? 1 : 0) << lane;                                                          \
+            EM_PUT(d_row, value);                                                                                      \
+        }                                                                                                              \
+        EM_PUT_PREDICATE(insn->e, results join q);                                                                     \
+    }
+LOP3_PREDICATE(lop3_and, &)
+LOP3_PREDICATE(lop3_or, |)
+
 /* ---- shifts: the amount is u32 whatever the type, and clamps at the width ------------------------------------------- */
 
 EM_BINARY(shl_16, uint16_t, uint16_t, uint32_t, b > 15 ? 0u : (uint32_t)a << (b & 15))
@@ -313,6 +335,8 @@ const em_form EM_ISA_NAME(em_forms_logic)[] = {
     EM_FORM(xor_pred, XOR, EM_TYPES(PRED), EM_NONE),
     EM_FORM(not_pred, NOT, EM_TYPES(PRED), EM_NONE),
     EM_FORM(lop3, LOP3, EM_TYPES(B32), EM_NONE),
+    EM_FORM(lop3_and, LOP3, EM_TYPES(B32), EM_MODIFIERS(AND)),
+    EM_FORM(lop3_or, LOP3, EM_TYPES(B32), EM_MODIFIERS(OR)),
     FORMS_BITS(shl, SHL),
     EM_FORM(shr_u16, SHR, EM_TYPES(B16), EM_NONE),
     EM_FORM(shr_u16, SHR, EM_TYPES(U16), EM_NONE),
