@@ -8,7 +8,7 @@
 
 enum {
     NEWEST_MAJOR = 9, /* the newest PTX whose forms the tables were held against */
-    NEWEST_MINOR = 3
+    NEWEST_MINOR = 5
 };
 
 /* ---- failing ---------------------------------------------------------------------------------------------------------- */
@@ -102,7 +102,8 @@ void *ptx_copy_list(ptx_parser *parser, const ptx_list *list, size_t first)
 const char *ptx_text(ptx_parser *parser, const char *start, size_t length)
 {
     char *text = ptx_take(parser, length + 1);
-    memcpy(text, start, length);
+    if (length > 0)
+        memcpy(text, start, length);
     return text;
 }
 
