@@ -15,7 +15,9 @@ typedef struct dump {
     bool failed;
     const ptx_module *module;
     const ptx_function *function; /* whose body is written */
-    uint8_t *clash;               /* of function->variables: the name is taken, so the index goes with it */
+    const ptx_variable **own;     /* all variables of that body: function->variables, then its .global and .const */
+    uint32_t own_count;
+    uint8_t *clash;               /* of each of these: the name is taken, so a number goes with it */
     const char **strings;         /* for .debug_str, in the order in which .loc directives name them */
     uint32_t string_count;
 } dump;
@@ -66,17 +68,25 @@ static void put_register(dump *out, uint32_t number)
     print(out, "%%r%u", number);
 }
 
+/* Position in out->own; own_count: it is not of the body that is written. */
+static uint32_t position(const dump *out, const ptx_variable *variable)
+{
+    if (out->own_count == 0 || variable->owner != out->function || variable->is_parameter || variable->is_result)
+        return out->own_count;
+    if (variable->index < out->own_count && out->own[variable->index] == variable)
+        return variable->index;
+    for (uint32_t i = out->function->variable_count; i < out->own_count; i++)
+        if (out->own[i] == variable)
+            return i;
+    return out->own_count;
+}
+
 static void put_variable(dump *out, const ptx_variable *variable)
 {
-    const ptx_function *function = out->function;
+    const uint32_t at = position(out, variable);
     put(out, variable->name);
-    const bool of_body = function != NULL && variable->owner == function && !variable->is_parameter &&
-                         !variable->is_result && variable->index < function->variable_count &&
-                         function->variables[variable->index] == variable;
-    if (of_body && out->clash != NULL && out->clash[variable->index])
-        print(out, "$%u", variable->index);
-    else if (variable->owner != NULL && !of_body && !variable->is_parameter && !variable->is_result)
-        print(out, "$%u", variable->index); /* .global of a body */
+    if (at < out->own_count && out->clash[at])
+        print(out, "$%u", at);
 }
 
 static void put_label(dump *out, uint32_t target)
@@ -460,17 +470,11 @@ static void put_registers(dump *out, const ptx_function *function)
     }
 }
 
-static void put_body_variables(dump *out, const ptx_function *function)
+static void put_body_variables(dump *out)
 {
-    for (uint32_t i = 0; i < out->module->variable_count; i++) {
-        if (out->module->variables[i]->owner == function) {
-            put(out, "\t");
-            put_declaration(out, out->module->variables[i]);
-        }
-    }
-    for (uint32_t i = 0; i < function->variable_count; i++) {
+    for (uint32_t i = 0; i < out->own_count; i++) {
         put(out, "\t");
-        put_declaration(out, function->variables[i]);
+        put_declaration(out, out->own[i]);
     }
 }
 
@@ -517,11 +521,12 @@ static int by_name(const void *left, const void *right)
     return a->index == UINT32_MAX || (b->index != UINT32_MAX && a->index < b->index) ? -1 : 1;
 }
 
-static uint32_t list_names(const ptx_function *function, taken *names)
+static uint32_t list_names(const dump *out, taken *names)
 {
+    const ptx_function *function = out->function;
     uint32_t count = 0;
-    for (uint32_t i = 0; i < function->variable_count; i++)
-        names[count++] = (taken){function->variables[i]->name, i};
+    for (uint32_t i = 0; i < out->own_count; i++)
+        names[count++] = (taken){out->own[i]->name, i};
     for (uint32_t i = 0; i < function->parameter_count; i++)
         names[count++] = (taken){function->parameters[i]->name, UINT32_MAX};
     for (uint32_t i = 0; i < function->result_count; i++)
@@ -533,38 +538,62 @@ static uint32_t list_names(const ptx_function *function, taken *names)
     return count;
 }
 
-/* Names that the scopes of the body use twice, or that what is outside has too. */
-static void find_clashes(dump *out, const ptx_function *function)
+static bool list_own(dump *out)
 {
-    const size_t most = (size_t)function->variable_count + function->parameter_count + function->result_count +
-                        function->used_count + function->callee_count;
-    taken *names = malloc(sizeof *names * (most + 1));
-    out->clash = calloc((size_t)function->variable_count + 1, 1);
-    if (names == NULL || out->clash == NULL) {
-        out->failed = true;
-    } else {
-        const uint32_t count = list_names(function, names);
-        qsort(names, count, sizeof *names, by_name);
-        for (uint32_t i = 1; i < count; i++)
-            if (names[i].index != UINT32_MAX)
-                out->clash[names[i].index] = strcmp(names[i].name, names[i - 1].name) == 0;
+    const ptx_function *function = out->function;
+    uint32_t count = function->variable_count;
+    for (uint32_t i = 0; i < out->module->variable_count; i++)
+        count += out->module->variables[i]->owner == function ? 1u : 0u;
+    out->own = malloc(sizeof *out->own * ((size_t)count + 1));
+    out->clash = calloc((size_t)count + 1, 1);
+    if (out->own == NULL || out->clash == NULL)
+        return false;
+    for (uint32_t i = 0; i < function->variable_count; i++)
+        out->own[out->own_count++] = function->variables[i];
+    for (uint32_t i = 0; i < out->module->variable_count; i++)
+        if (out->module->variables[i]->owner == function)
+            out->own[out->own_count++] = out->module->variables[i];
+    return true;
+}
+
+/* Names that the scopes of the body use twice, or that what is outside has too. */
+static void find_clashes(dump *out)
+{
+    const ptx_function *function = out->function;
+    taken *names = NULL;
+    out->own_count = 0;
+    if (list_own(out)) {
+        const size_t most = (size_t)out->own_count + function->parameter_count + function->result_count +
+                            function->used_count + function->callee_count;
+        names = malloc(sizeof *names * (most + 1));
     }
+    out->failed |= names == NULL;
+    if (names == NULL)
+        return;
+    const uint32_t count = list_names(out, names);
+    qsort(names, count, sizeof *names, by_name);
+    for (uint32_t i = 1; i < count; i++)
+        if (names[i].index != UINT32_MAX)
+            out->clash[names[i].index] = strcmp(names[i].name, names[i - 1].name) == 0;
     free(names);
 }
 
 static void put_function(dump *out, const ptx_function *function)
 {
     out->function = function;
-    find_clashes(out, function);
+    find_clashes(out);
     put_header(out, function, true);
     put(out, "\n{\n");
     put_registers(out, function);
-    put_body_variables(out, function);
+    put_body_variables(out);
     put_target_lists(out, function);
     put_instructions(out, function);
     put(out, "}\n");
+    free(out->own);
     free(out->clash);
+    out->own = NULL;
     out->clash = NULL;
+    out->own_count = 0;
     out->function = NULL;
 }
 
