@@ -1,5 +1,6 @@
 /* The functions that device code calls and no PTX defines: vprintf, malloc, free, __assertfail. */
 #include <cuda.h>
+#include <stdarg.h>
 #include <stdlib.h>
 
 #include "engine.h"
@@ -169,12 +170,17 @@ static void host_format(const conversion *made, const char *length, char letter,
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral" /* the format is made here, of parts that were checked */
-#define APPEND_FORMATTED(out, format, value)                                                                           \
-    do {                                                                                                               \
-        const int needed = snprintf(NULL, 0, format, value);                                                           \
-        if (needed >= 0 && reserve(out, (size_t)needed + 1))                                                           \
-            (out)->length += (size_t)snprintf((out)->bytes + (out)->length, (size_t)needed + 1, format, value);        \
-    } while (0)
+static void append_formatted(text *out, const char *format, ...)
+{
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    const int needed = vsnprintf(NULL, 0, format, arguments);
+    if (needed >= 0 && reserve(out, (size_t)needed + 1))
+        out->length += (size_t)vsnprintf(out->bytes + out->length, (size_t)needed + 1, format, again);
+    va_end(again);
+    va_end(arguments);
+}
 
 static void convert_integer(text *out, const conversion *made, uint64_t bits)
 {
@@ -183,11 +189,11 @@ static void convert_integer(text *out, const conversion *made, uint64_t bits)
     if (made->letter == 'd' || made->letter == 'i') {
         long long value = (long long)bits;
         value = made->size == 4 ? (int32_t)bits : made->size == 2 ? (int16_t)bits : made->size == 1 ? (int8_t)bits : value;
-        APPEND_FORMATTED(out, format, value);
+        append_formatted(out, format, value);
     } else {
         unsigned long long value = bits;
         value = made->size < 8 ? value & ((1ull << (8 * made->size)) - 1) : value;
-        APPEND_FORMATTED(out, format, value);
+        append_formatted(out, format, value);
     }
 }
 
@@ -207,7 +213,7 @@ static void convert_string(text *out, const conversion *made, call_state *state,
     }
     string_at(state->warp, state->lane, address, copy, (size_t)length + 1);
     host_format(made, "", 's', format);
-    APPEND_FORMATTED(out, format, copy);
+    append_formatted(out, format, copy);
     free(copy);
 }
 
@@ -226,7 +232,7 @@ static void convert(text *out, const conversion *made, call_state *state)
         break;
     case 'c':
         host_format(made, "", 'c', format);
-        APPEND_FORMATTED(out, format, (int)next_argument(state, 4));
+        append_formatted(out, format, (int)next_argument(state, 4));
         break;
     case 'f':
     case 'F':
@@ -237,11 +243,11 @@ static void convert(text *out, const conversion *made, call_state *state)
     case 'a':
     case 'A':
         host_format(made, "", made->letter, format);
-        APPEND_FORMATTED(out, format, em_double_of(next_argument(state, 8)));
+        append_formatted(out, format, em_double_of(next_argument(state, 8)));
         break;
     case 'p':
         host_format(made, "", 'p', format);
-        APPEND_FORMATTED(out, format, (void *)(uintptr_t)next_argument(state, 8));
+        append_formatted(out, format, (void *)(uintptr_t)next_argument(state, 8));
         break;
     case 's':
         convert_string(out, made, state, next_argument(state, 8));

@@ -7,7 +7,7 @@
 // launch: saxpy grid=4 block=256 args=u32:1001,f32:0.5,x,y
 // expect-fault: 700 read of 4 bytes at 0x
 // expect-fault: 700 block (3,0,0), thread (232,0,0)
-// expect-fault: 700 saxpy.cu:18
+// expect-fault: 700 saxpy.cu:20
 // buffer: out f32 64
 // launch: _Z3addIfEvPKT_S2_PS0_i grid=1 block=64 args=x,x,out,u32:64
 // expect: out = iota 0 2

@@ -20,11 +20,11 @@
 // launch: checks grid=2 block=4 args=u32:9
 // launch: checks grid=1 block=4 args=u32:2
 // expect-fault: 710 device-side assertion `threadIdx.x < n` failed at speech.cu
-// expect-stderr: speech.cu:78: checks: block: [0,0,0], thread: [2,0,0] Assertion `threadIdx.x < n` failed.
-// expect-stderr: speech.cu:78: checks: block: [0,0,0], thread: [3,0,0] Assertion `threadIdx.x < n` failed.
+// expect-stderr: speech.cu:75: void checks(int): block: [0,0,0], thread: [2,0,0] Assertion `threadIdx.x < n` failed.
+// expect-stderr: speech.cu:75: void checks(int): block: [0,0,0], thread: [3,0,0] Assertion `threadIdx.x < n` failed.
 // launch: traps grid=1 block=4
 // expect-fault: 719 trap instruction
-// expect-fault: 719 speech.cu:84
+// expect-fault: 719 speech.cu:81
 #include <assert.h>
 #include <stdio.h>
 

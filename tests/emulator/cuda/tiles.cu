@@ -4,14 +4,14 @@
 // buffer: c f32 1024
 // launch: matmul grid=2,2 block=16,16 args=a,b,c,u32:32
 // expect: c ~ 1e-6 = 166656 166904 167152 167400
-// expect: c[1023] ~ 1e-6 = 8460264
+// expect: c[1023] ~ 1e-6 = 8538888
 // launch: transpose grid=1,1 block=32,8 args=a,c
 // expect: c = 0 32 64 96 128
 // expect: c[1022] = 991 1023
 // launch: stencil grid=4 block=256 args=a,c,u32:1024
 // expect: c[0] = 6 10 15
-// expect: c[3] = iota 21 7 1018
-// expect: c[1021] = 6123 5106 4086
+// expect: c[3] = iota 21 7 1017
+// expect: c[1021] = 6123 5105 4086
 extern "C" __global__ void matmul(const float *a, const float *b, float *c, int n)
 {
     const int TILE = 16;

@@ -26,7 +26,7 @@
 // launch: points grid=1 block=8 args=image
 // expect: image = 0 3 4 9 8 15 12 21
 // launch: bits grid=1 block=1 args=image
-// expect: image = 3 24 0x80000000 8 0x0000ff00 0x04030201
+// expect: image = 0 24 0x80000000 8 0x0000ff00 0x04030201
 struct pair {
     float a, b;
 };
