@@ -185,12 +185,12 @@ static void test_limits(void)
 static void test_bad_ptx(void)
 {
     static const char bad[] =
-        ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k() { nonsense.u32 %r1; ret; }\n";
+        ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k() { mov.u32 %nothing, 1; ret; }\n";
     cc_library *none;
     CHECK_INT(cc_library_load(bad, sizeof bad, &none, &error), -1);
     CHECK_INT(error.domain, CC_DOMAIN_DRIVER);
     CHECK_INT(error.code, CUDA_ERROR_INVALID_PTX);
-    CHECK_TEXT(error.text, "nonsense");
+    CHECK_TEXT(error.text, "nothing");
     CHECK_TEXT(error.text, "4"); /* the line */
     printf("%s\n", error.text);
     cc_error_clear(&error);

@@ -58,7 +58,7 @@ static void test_accounts(void)
     OK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, &allowed));
     RETURNS(CUDA_ERROR_INVALID_VALUE, cuMemPoolGetAttribute(pool, (CUmemPool_attribute)77, &value));
     OK(cuMemPoolDestroy(pool)); /* its memory lives until it is freed */
-    OK(cuMemsetD8(small, 1, 1000));
+    OK(cuMemsetD8Async(small, 1, 1000, stream));
     OK(cuMemFreeAsync(small, stream));
     OK(cuStreamSynchronize(stream));
 }

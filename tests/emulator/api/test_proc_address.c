@@ -9,8 +9,8 @@ typedef struct entry {
 
 static const entry entries[] = {
 #define EM_PLAIN(name, since, symbol) {#name, since, false},
-#define EM_PTSZ(name, since, symbol) {#name, since, true},
-#define EM_PTDS(name, since, symbol) {#name, since, true},
+#define EM_PTSZ(name, since, symbol)  {#name, since, true},
+#define EM_PTDS(name, since, symbol)  {#name, since, true},
 #include "../../../emulator/entries.def"
 };
 
@@ -69,7 +69,7 @@ static void test_absent(void)
 {
     if (!on_emulator())
         return;
-    static const char *const absent[] = {"cuIpcGetMemHandle", "cuGraphCreate", "cuMemCreate", "cuTexObjectCreate",
+    static const char *const absent[] = {"cuIpcGetMemHandle", "cuGraphCreate", "cuMemCreate",     "cuTexObjectCreate",
                                          "cuArrayCreate",     "cuLinkCreate",  "cuGreenCtxCreate"};
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
         find(absent[i], CUDA_VERSION, 0, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
