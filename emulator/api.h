@@ -125,6 +125,8 @@ struct em_context {
     pthread_mutex_t order; /* streams, and the order of work between the legacy stream and blocking ones */
     em_stream *streams;    /* all, the legacy one first created */
     em_stream *legacy;
+    em_stream *whole;       /* where events of the whole context are recorded; made on demand */
+    struct em_record *gate; /* what cuCtxWaitEvent makes later streams wait for */
     pthread_mutex_t modules; /* instances */
     em_instance *instances;
     _Atomic uint64_t peers; /* bit n: access to device n was enabled */
@@ -177,6 +179,7 @@ struct em_op {
     uint64_t sequence;
     em_dependency *dependencies;
     size_t dependency_count;
+    bool after_all; /* waits for all streams of the context */
 };
 
 struct em_stream {
@@ -220,6 +223,8 @@ uint64_t em_stream_submitted(em_stream *stream);
 bool em_stream_drained(em_stream *stream);
 /* Waits for what was submitted so far to those streams of the context for which `wanted` is true. */
 int em_streams_wait(em_context *context, bool (*wanted)(const em_stream *stream));
+/* Calls `visit` for each stream of the context, with no lock held. */
+int em_streams_each(em_context *context, int (*visit)(em_stream *stream, void *argument), void *argument);
 bool em_stream_is_blocking(const em_stream *stream); /* ordered by the legacy stream */
 /* The checks at the head of a call with a stream. A handle brings its context along, whatever is current; NULL,
  * CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are of the current context. */
@@ -252,6 +257,8 @@ bool em_record_done(const em_record *record);
 void em_record_wait(em_record *record);
 int em_event_record(em_event *event, em_stream *stream);
 int em_stream_wait_record(em_stream *stream, em_record *record); /* takes the reference over */
+int em_event_record_context(em_event *event, em_context *context);
+int em_context_wait_record(em_context *context, em_record *record); /* takes the reference over */
 
 /* ---- copies and fills: copy.c ------------------------------------------------------------------------------------ */
 

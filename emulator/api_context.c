@@ -444,3 +444,37 @@ EM_ENTRY(cuCtxDisablePeerAccess, "%p", (handle), CUcontext handle)
     atomic_fetch_and(&peer->device->peers, ~(UINT64_C(1) << context->device->limits.ordinal));
     return CUDA_SUCCESS;
 }
+
+/* ---- events of a whole context ----------------------------------------------------------------------------------- */
+
+static int find_pair(CUcontext handle, CUevent event_handle, em_context **context, em_event **event)
+{
+    int status = find_context(handle, context);
+    if (status == CUDA_SUCCESS)
+        status = atomic_load_explicit(&(*context)->sticky, memory_order_acquire);
+    if (status != CUDA_SUCCESS)
+        return status;
+    *event = em_object_get(EM_KIND_EVENT, event_handle);
+    return *event != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+EM_ENTRY(cuCtxRecordEvent, "%p, %p", (handle, event_handle), CUcontext handle, CUevent event_handle)
+{
+    em_context *context;
+    em_event *event;
+    int status = find_pair(handle, event_handle, &context, &event);
+    if (status != CUDA_SUCCESS)
+        return status;
+    return event->context == context ? em_event_record_context(event, context) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+EM_ENTRY(cuCtxWaitEvent, "%p, %p", (handle, event_handle), CUcontext handle, CUevent event_handle)
+{
+    em_context *context;
+    em_event *event;
+    int status = find_pair(handle, event_handle, &context, &event);
+    if (status != CUDA_SUCCESS)
+        return status;
+    em_record *latest = em_event_latest(event);
+    return latest != NULL ? em_context_wait_record(context, latest) : CUDA_SUCCESS;
+}

@@ -107,7 +107,10 @@ void em_context_destroy(em_context *context)
     em_instances_unload(context);
     em_heap_each_owned(context, release_if_unclaimed);
     close_streams(context);
-    context->legacy = NULL;
+    context->legacy = context->whole = NULL;
+    if (context->gate != NULL)
+        em_record_release(context->gate);
+    context->gate = NULL;
     em_device *device = context->device;
     for (int i = 0; i < em_device_count; i++)
         if (atomic_load(&context->peers) >> i & 1)

@@ -60,7 +60,7 @@ static void finish_record(em_op *op, em_stream *stream, int status)
     em_record_release(record);
 }
 
-int em_event_record(em_event *event, em_stream *stream)
+static int record(em_event *event, em_stream *stream, bool after_all)
 {
     em_record *record = calloc(1, sizeof *record);
     record_op *op = (record_op *)em_op_new(sizeof *op);
@@ -78,7 +78,41 @@ int em_event_record(em_event *event, em_stream *stream)
     pthread_mutex_unlock(&event->lock);
     if (former != NULL)
         em_record_release(former);
+    op->op.after_all = after_all;
     return em_stream_submit(stream, &op->op, EM_NOW_OR_QUEUE);
+}
+
+int em_event_record(em_event *event, em_stream *stream)
+{
+    return record(event, stream, false);
+}
+
+/* The stream that nothing else is submitted to. */
+static em_stream *whole_of(em_context *context)
+{
+    pthread_mutex_lock(&context->order);
+    em_stream *whole = context->whole;
+    pthread_mutex_unlock(&context->order);
+    if (whole != NULL)
+        return whole;
+    em_stream *made = em_stream_new(context, CU_STREAM_NON_BLOCKING, 0);
+    if (made == NULL)
+        return NULL;
+    em_object_close(&made->object); /* no handle leads to it */
+    pthread_mutex_lock(&context->order);
+    whole = context->whole;
+    if (whole == NULL)
+        context->whole = whole = made;
+    pthread_mutex_unlock(&context->order);
+    if (whole != made)
+        em_stream_close(made);
+    return whole;
+}
+
+int em_event_record_context(em_event *event, em_context *context)
+{
+    em_stream *whole = whole_of(context);
+    return whole != NULL ? record(event, whole, true) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static int run_wait(em_op *op, em_stream *stream, em_detail *detail)
@@ -111,4 +145,25 @@ int em_stream_wait_record(em_stream *stream, em_record *record)
     op->op.run = run_wait;
     op->op.finish = finish_wait;
     return em_stream_submit(stream, &op->op, EM_QUEUE);
+}
+
+static int wait_for(em_stream *stream, void *argument)
+{
+    em_record *waited = argument;
+    atomic_fetch_add_explicit(&waited->references, 1, memory_order_relaxed);
+    return em_stream_wait_record(stream, waited);
+}
+
+int em_context_wait_record(em_context *context, em_record *waited)
+{
+    atomic_fetch_add_explicit(&waited->references, 1, memory_order_relaxed);
+    pthread_mutex_lock(&context->order);
+    em_record *former = context->gate;
+    context->gate = waited;
+    pthread_mutex_unlock(&context->order);
+    if (former != NULL)
+        em_record_release(former);
+    int status = em_streams_each(context, wait_for, waited);
+    em_record_release(waited);
+    return status;
 }

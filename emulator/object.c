@@ -36,6 +36,17 @@ static region regions[EM_KIND_COUNT] = {
     [EM_KIND_FUNCTION] = REGION(256),
 };
 
+/* Slots hold the only pointers to much of the heap, and a leak checker does not look into mappings unless told. */
+void __lsan_register_root_region(const void *begin, size_t size) __attribute__((weak));
+
+static em_object *fresh_slot(region *where)
+{
+    char *slot = where->base + where->slot_bytes * where->used++;
+    if (__lsan_register_root_region != NULL)
+        __lsan_register_root_region(slot, where->slot_bytes);
+    return (em_object *)(void *)slot;
+}
+
 static em_object *take_slot(region *where)
 {
     if (where->base == NULL) {
@@ -55,7 +66,7 @@ static em_object *take_slot(region *where)
         where->resting--;
         return slot;
     }
-    return (em_object *)(void *)(where->base + where->slot_bytes * where->used++);
+    return fresh_slot(where);
 }
 
 void *em_object_new(em_kind kind, size_t size)

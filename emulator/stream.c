@@ -253,13 +253,13 @@ bool em_stream_drained(em_stream *stream)
 static bool order_with_others(em_stream *stream, em_op *op)
 {
     em_context *context = stream->context;
-    if (em_stream_is_blocking(stream)) {
+    if (em_stream_is_blocking(stream) && !op->after_all) {
         em_stream *legacy = context->legacy;
         uint64_t submitted = em_stream_submitted(legacy);
         return legacy->completed >= submitted || add_dependency(op, legacy, submitted);
     }
     for (em_stream *other = context->streams; other != NULL; other = other->next) {
-        if (!em_stream_is_blocking(other))
+        if (other == stream || !(op->after_all || em_stream_is_blocking(other)))
             continue;
         uint64_t submitted = em_stream_submitted(other);
         if (other->completed < submitted && !add_dependency(op, other, submitted))
@@ -283,6 +283,21 @@ int em_streams_wait(em_context *context, bool (*wanted)(const em_stream *stream)
         em_stream_wait(seen.dependencies[i].stream, seen.dependencies[i].sequence);
     drop_dependencies(&seen);
     return complete ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+int em_streams_each(em_context *context, int (*visit)(em_stream *stream, void *argument), void *argument)
+{
+    em_op seen = {0};
+    int status = CUDA_SUCCESS;
+    pthread_mutex_lock(&context->order);
+    for (em_stream *stream = context->streams; stream != NULL && status == CUDA_SUCCESS; stream = stream->next)
+        if (!add_dependency(&seen, stream, 0))
+            status = CUDA_ERROR_OUT_OF_MEMORY;
+    pthread_mutex_unlock(&context->order);
+    for (size_t i = 0; i < seen.dependency_count && status == CUDA_SUCCESS; i++)
+        status = visit(seen.dependencies[i].stream, argument);
+    drop_dependencies(&seen);
+    return status;
 }
 
 static void refuse(em_stream *stream, em_op *op, int status)
@@ -321,7 +336,7 @@ static void run_here(em_stream *stream, em_op *op)
 int em_stream_submit(em_stream *stream, em_op *op, em_submit how)
 {
     em_context *context = stream->context;
-    bool ordered = stream->legacy || em_stream_is_blocking(stream);
+    bool ordered = stream->legacy || op->after_all || em_stream_is_blocking(stream);
     if (stream->queued >= QUEUE_LENGTH)
         wait_for_room(stream);
     if (ordered) {
@@ -376,7 +391,12 @@ em_stream *em_stream_new(em_context *context, unsigned int flags, int priority)
     if (stream->next != NULL)
         stream->next->previous = stream;
     context->streams = stream;
+    em_record *gate = context->gate;
+    if (gate != NULL)
+        atomic_fetch_add_explicit(&gate->references, 1, memory_order_relaxed);
     pthread_mutex_unlock(&context->order);
+    if (gate != NULL)
+        em_stream_wait_record(stream, gate);
     return stream;
 }
 

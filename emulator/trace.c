@@ -52,7 +52,8 @@ static void trace_call(const char *name, CUresult status, const char *format, va
     char line[1024], values[768];
     vsnprintf(values, sizeof values, format, arguments);
     const char *error = em_error_name((int)status);
-    const char *text = em_self.detail_fresh && em_self.detail != NULL ? em_self.detail->text : "";
+    bool explained = status != CUDA_SUCCESS && em_self.detail_fresh && em_self.detail != NULL;
+    const char *text = explained ? em_self.detail->text : "";
     snprintf(line, sizeof line, "%s(%s) = %d %s%s%.*s", name, values, (int)status, error != NULL ? error : "",
              text[0] != '\0' ? "  # " : "", (int)strcspn(text, "\n"), text);
     write_line(line);
