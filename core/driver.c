@@ -228,7 +228,7 @@ static int open_emulator(const char *path, cc_error *error)
     Dl_info here;
     char candidate[sizeof driver_path];
 
-    if (path)
+    if (path && *path)
         return open_emulator_at(path, error);
     if (!dladdr(&cc__driver, &here) || !here.dli_fname)
         return open_emulator_at(EMULATOR_NAME, error);
