@@ -54,8 +54,11 @@ void em_barrier_recheck(em_block *block, em_warp *warp, em_mask exited)
     for (uint32_t left = block->barriers_in_use; left != 0; left &= left - 1) {
         const uint32_t number = (uint32_t)__builtin_ctz(left);
         em_barrier *barrier = &block->barriers[number];
-        if (barrier->expected != 0 && (barrier->warps >> warp->index & 1) != 0)
-            barrier->arrived += (uint32_t)__builtin_popcount(exited);
+        em_mask *lanes = &barrier->lanes[warp->index];
+        if (barrier->expected != 0 && *lanes != 0) {
+            barrier->arrived += (uint32_t)__builtin_popcount(exited & ~*lanes);
+            *lanes |= exited;
+        }
         check(block, number);
     }
 }
@@ -66,10 +69,12 @@ static void arrive(em_block *block, const em_warp *warp, em_mask lanes, uint32_t
     barrier->arrived += (uint32_t)__builtin_popcount(lanes);
     if (expected != 0) {
         barrier->expected = expected;
-        if ((barrier->warps >> warp->index & 1) == 0)
-            barrier->arrived += (uint32_t)(EM_LANES - __builtin_popcount(warp->live));
+        if (barrier->lanes[warp->index] == 0) {
+            barrier->arrived += (uint32_t)__builtin_popcount(~warp->live);
+            barrier->lanes[warp->index] = ~warp->live;
+        }
     }
-    barrier->warps |= 1u << warp->index;
+    barrier->lanes[warp->index] |= lanes;
     block->barriers_in_use |= 1u << number;
 }
 

@@ -186,9 +186,11 @@ bool em_block_start(em_storage *storage, em_grid *grid, uint64_t linear)
     block->ctaid[2] = z;
     block->linear = linear;
     block->live_threads = grid->threads;
-    block->barriers_in_use = 0;
+    if (block->barriers_in_use != 0) { /* a block that was stopped left them so */
+        memset(block->barriers, 0, sizeof block->barriers);
+        block->barriers_in_use = 0;
+    }
     block->random = grid->seed != 0 ? (grid->seed + linear) * UINT64_C(0x9E3779B97F4A7C15) | 1 : 0;
-    memset(block->barriers, 0, sizeof block->barriers);
     if (grid->deterministic && !fresh)
         memset(storage->shared, 0, grid->shared_bytes);
     for (uint32_t i = 0; i < grid->warp_count; i++) {

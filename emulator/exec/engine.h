@@ -268,7 +268,7 @@ typedef enum em_fragment_state {
 typedef struct em_barrier {
     uint32_t arrived;     /* threads, with the missing lanes of warps that have arrived in part */
     uint32_t expected;    /* 0: all threads of the block */
-    uint32_t warps;       /* bit n: warp n has arrived in part */
+    em_mask lanes[EM_MAX_WARPS]; /* of each warp: who has arrived, or will never; 0: nobody yet */
     uint32_t contributed, contributed_true; /* bar.red */
 } em_barrier;
 
