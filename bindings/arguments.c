@@ -5,7 +5,12 @@
 #include "buffer.h"
 #include "errors.h"
 
+#include <float.h>
 #include <stdio.h>
+
+#if PY_VERSION_HEX < 0x030B0000
+#include <longintrepr.h>
+#endif
 
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
@@ -111,7 +116,9 @@ static int pack_buffer(const arguments *self, Py_ssize_t index, const cc_paramet
         PyErr_Clear();
         return argument_refuse(self, index, parameter, self->state->ClosedError, "this Buffer was closed");
     }
-    if (parameter->type == CC_TYPE_POINTER) {
+    /* PTX does not always say that 8 bytes are a pointer. */
+    if (parameter->size == sizeof(CUdeviceptr) &&
+        (parameter->type == CC_TYPE_POINTER || parameter->type == CC_TYPE_INTEGER)) {
         memcpy(slot, &buffer_cast(object)->pointer, sizeof(CUdeviceptr));
         status = 0;
     } else {
@@ -160,6 +167,47 @@ static int pack_int(const arguments *self, Py_ssize_t index, const cc_parameter 
     if (overflow != 0)
         return pack_wide(self, index, parameter, number, overflow, slot);
     return cc_pack_signed(parameter, value, slot, &error) < 0 ? argument_refuse_error(self, index, &error) : 0;
+}
+
+/* The ints of most launches, without a call: those of one digit fit every integer of 4 or 8 bytes. */
+static inline bool store_small_int(const cc_parameter *parameter, PyObject *number, void *slot)
+{
+    if (parameter->type != CC_TYPE_INTEGER)
+        return false;
+#if PY_VERSION_HEX >= 0x030C0000
+    const PyLongObject *object = (const PyLongObject *)number;
+    if (!PyUnstable_Long_IsCompact(object))
+        return false;
+    const int64_t value = PyUnstable_Long_CompactValue(object);
+#else
+    const Py_ssize_t digits = Py_SIZE(number);
+    if (digits < -1 || digits > 1)
+        return false;
+    const int64_t value = digits == 0 ? 0 : digits * (int64_t)((const PyLongObject *)number)->ob_digit[0];
+#endif
+    if (parameter->size == 4)
+        memcpy(slot, &value, 4); /* little-endian, like every CUDA host */
+    else if (parameter->size == 8)
+        memcpy(slot, &value, 8);
+    else
+        return false;
+    return true;
+}
+
+/* Floats that need no care: infinities and what is beyond a float go through core. */
+static inline bool store_plain_float(const cc_parameter *parameter, double value, void *slot)
+{
+    if (parameter->type != CC_TYPE_FLOAT)
+        return false;
+    if (parameter->size == 8) {
+        memcpy(slot, &value, 8);
+        return true;
+    }
+    if (parameter->size != 4 || !(value >= -FLT_MAX && value <= FLT_MAX))
+        return false;
+    const float narrow = (float)value;
+    memcpy(slot, &narrow, 4);
+    return true;
 }
 
 static int pack_float(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, double value, void *slot)
@@ -237,10 +285,16 @@ static inline int pack_one(const arguments *self, Py_ssize_t index, const cc_par
     const PyTypeObject *type = Py_TYPE(object);
     if (type == self->state->buffer_type)
         return pack_buffer(self, index, parameter, object, slot);
-    if (type == &PyLong_Type)
+    if (type == &PyLong_Type) {
+        if (store_small_int(parameter, object, slot))
+            return 0;
         return pack_int(self, index, parameter, object, slot);
-    if (type == &PyFloat_Type)
+    }
+    if (type == &PyFloat_Type) {
+        if (store_plain_float(parameter, PyFloat_AS_DOUBLE(object), slot))
+            return 0;
         return pack_float(self, index, parameter, PyFloat_AS_DOUBLE(object), slot);
+    }
     return pack_other(self, index, parameter, object, slot);
 }
 
