@@ -97,7 +97,7 @@ static int allocate_now(cc__buffer_kind kind, cc_context *context, size_t size, 
             goto fail;
     }
     made->info.pointer = pointer;
-    made->context = cc_context_retain(context);
+    made->context = context;
     *buffer = made;
     return 0;
 fail:
@@ -179,7 +179,6 @@ void cc_buffer_release(cc_buffer *buffer)
         buffer->release(buffer->owner);
     cc_stream_release(stream);
     cc_pool_release(buffer->pool);
-    cc_context_release(buffer->context);
     free(buffer);
 }
 

@@ -32,7 +32,6 @@ cc_context *cc__context_new(CUcontext native, cc_device *device)
     cc_context *context = calloc(1, sizeof *context);
     if (!context)
         return NULL;
-    cc__count_start(&context->count);
     context->native = native;
     context->device = device;
     context->id = id_of(native);
@@ -112,21 +111,19 @@ int cc_context_from_native(CUcontext native, cc_context **context, cc_error *err
         return cc__fail(error, CC_INVALID, "NULL is no context");
     if (cc__need_driver(error) || cc__context_find(native, context, error))
         return -1;
-    cc__count_add(&(*context)->count);
     return 0;
 }
 
+/* Primary contexts are kept by their device and foreign ones by the registry, for the life of the process: there is
+ * nothing to count. */
 cc_context *cc_context_retain(cc_context *context)
 {
-    cc__count_add(&context->count);
     return context;
 }
 
-/* The table of devices, or the registry, holds one reference for ever: this never destroys a context. */
 void cc_context_release(cc_context *context)
 {
-    if (context)
-        (void)cc__count_drop(&context->count);
+    (void)context;
 }
 
 CUcontext cc_context_native(const cc_context *context)

@@ -16,7 +16,7 @@ int cc_event_create(cc_context *context, unsigned flags, cc_event **event, cc_er
     if (status)
         goto fail;
     cc__count_start(&made->count);
-    made->context = cc_context_retain(context);
+    made->context = context;
     made->flags = flags;
     atomic_init(&made->recorded, false);
     *event = made;
@@ -41,7 +41,6 @@ void cc_event_release(cc_event *event)
         (void)cc__driver.cuEventDestroy(event->native);
         cc__leave(&scope);
     }
-    cc_context_release(event->context);
     free(event);
 }
 

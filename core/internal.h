@@ -82,8 +82,7 @@ typedef struct cc__pending { /* an object in use by queued work; pending.c */
     void *object;
 } cc__pending;
 
-struct cc_context {
-    cc__count count;
+struct cc_context { /* never freed, so that nobody counts references to it */
     CUcontext native;
     cc_device *device;
     unsigned long long id; /* tells a context from a later one at the same address */
@@ -193,7 +192,7 @@ struct cc_pool {
     cc__count count;
     CUmemoryPool native;
     cc_device *device;
-    cc_context *context; /* the device's primary, kept for the life of the process: borrowed */
+    cc_context *context; /* the device's primary */
     bool owned, pinned;
 };
 
@@ -243,7 +242,7 @@ struct cc_library {
     pthread_mutex_t lock; /* of what is made at first need */
     char *ptx;            /* the PTX in the code, until parsed; NULL where there is none */
     size_t ptx_size;
-    char *log;            /* what the driver writes errors of translating PTX into */
+    char *log; /* what the driver writes errors of translating PTX into */
     cc__entries entries;
     atomic_bool names_known;
     const char **names;

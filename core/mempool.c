@@ -60,7 +60,7 @@ int cc_pool_device_default(cc_device *device, cc_pool **pool, cc_error *error)
         pthread_mutex_unlock(&device->lock);
     }
     if (!status)
-        *pool = cc_pool_retain(found); /* the device keeps the first reference */
+        *pool = found;
     return status;
 }
 
@@ -120,18 +120,21 @@ int cc_pool_create_pinned(cc_device *device, int numa_id, size_t max_size, cc_po
     return 0;
 }
 
+/* A default pool is its device's for the life of the process: allocations from it, the most frequent ones, count
+ * nothing. */
 cc_pool *cc_pool_retain(cc_pool *pool)
 {
-    cc__count_add(&pool->count);
+    if (pool->owned)
+        cc__count_add(&pool->count);
     return pool;
 }
 
 void cc_pool_release(cc_pool *pool)
 {
     cc__scope scope;
-    if (!pool || !cc__count_drop(&pool->count))
+    if (!pool || !pool->owned || !cc__count_drop(&pool->count))
         return;
-    if (pool->owned && cc__enter(&scope, pool->context, NULL) == 0) {
+    if (cc__enter(&scope, pool->context, NULL) == 0) {
         (void)cc__driver.cuMemPoolDestroy(pool->native); /* memory that is still being freed goes with it when it can */
         cc__leave(&scope);
     }

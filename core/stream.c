@@ -50,7 +50,6 @@ int cc_stream_create(cc_context *context, unsigned flags, int priority, cc_strea
         goto fail;
     made->native = native;
     made->owned = true;
-    cc__count_add(&context->count);
     *stream = made;
     return 0;
 fail:
@@ -70,8 +69,6 @@ int cc_stream_wrap(CUstream native, cc_context *context, cc_release_function rel
     made->is_default = is_default;
     made->release = release;
     made->owner = owner;
-    if (context && !is_default)
-        cc__count_add(&context->count);
     *stream = made;
     return 0;
 }
@@ -95,7 +92,6 @@ void cc_stream_release(cc_stream *stream)
     }
     if (stream->release)
         stream->release(stream->owner);
-    cc_context_release(context);
     free(stream);
 }
 
@@ -147,11 +143,7 @@ int cc_stream_context(cc_stream *stream, cc_context **context, cc_error *error)
         return 0;
     if (ask_context(stream->native, &native, error) || cc__context_find(native, context, error))
         return -1;
-    /* Two threads may find it at once: the one that stores it adds the reference. */
-    cc_context *none = NULL;
-    cc__count_add(&(*context)->count);
-    if (!atomic_compare_exchange_strong(&stream->context, &none, *context))
-        cc_context_release(*context);
+    atomic_store_explicit(&stream->context, *context, memory_order_release); /* whoever stores it, it is the same one */
     return 0;
 }
 
