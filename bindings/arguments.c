@@ -16,15 +16,17 @@
 
 static void describe(const cc_parameter *parameter, char *text, size_t size)
 {
+    const char *article = parameter->size == 8 ? "an" : "a";
     switch (parameter->type) {
     case CC_TYPE_POINTER:
         snprintf(text, size, "a pointer");
         return;
-    case CC_TYPE_INTEGER:
-        snprintf(text, size, "a %u-byte integer", parameter->size);
+    case CC_TYPE_INTEGER: /* PTX does not always say that 8 bytes are a pointer */
+        snprintf(text, size, "%s %u-byte integer%s", article, parameter->size,
+                 parameter->size == sizeof(CUdeviceptr) ? " or pointer" : "");
         return;
     case CC_TYPE_FLOAT:
-        snprintf(text, size, "a %u-byte float", parameter->size);
+        snprintf(text, size, "%s %u-byte float", article, parameter->size);
         return;
     case CC_TYPE_BYTES:
         snprintf(text, size, "a struct of %u bytes", parameter->size);
@@ -116,7 +118,6 @@ static int pack_buffer(const arguments *self, Py_ssize_t index, const cc_paramet
         PyErr_Clear();
         return argument_refuse(self, index, parameter, self->state->ClosedError, "this Buffer was closed");
     }
-    /* PTX does not always say that 8 bytes are a pointer. */
     if (parameter->size == sizeof(CUdeviceptr) &&
         (parameter->type == CC_TYPE_POINTER || parameter->type == CC_TYPE_INTEGER)) {
         memcpy(slot, &buffer_cast(object)->pointer, sizeof(CUdeviceptr));

@@ -83,9 +83,11 @@ static int check_dlpack_device(const arguments *self, Py_ssize_t index, const cc
     long id;
     const int read = PyTuple_Check(pair) && PyArg_ParseTuple(pair, "ll", type, &id);
     Py_DECREF(pair);
-    if (!read)
+    if (!read) {
+        PyErr_Clear();
         return argument_refuse(self, index, parameter, PyExc_TypeError,
                                "__dlpack_device__ of %.100s must return a tuple of two ints", Py_TYPE(object)->tp_name);
+    }
     if (*type == DLPACK_CPU)
         return refuse_host(self, index, parameter, object);
     if (*type != DLPACK_CUDA && *type != DLPACK_CUDA_HOST && *type != DLPACK_CUDA_MANAGED)
@@ -158,18 +160,18 @@ static int pack_dlpack(const arguments *self, Py_ssize_t index, const cc_paramet
 
 enum { MOST_DIMENSIONS = 64 };
 
-/* -1 with an exception; otherwise the number of dimensions read. */
+/* The number of ints in a tuple, or -1 where it is no such tuple. */
 static int read_tuple(PyObject *tuple, int64_t values[MOST_DIMENSIONS])
 {
-    if (tuple == NULL || !PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) > MOST_DIMENSIONS) {
-        PyErr_SetString(PyExc_TypeError, "shape and strides of __cuda_array_interface__ must be tuples of ints");
+    if (tuple == NULL || !PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) > MOST_DIMENSIONS)
         return -1;
-    }
     const Py_ssize_t count = PyTuple_GET_SIZE(tuple);
     for (Py_ssize_t i = 0; i < count; i++) {
         values[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, i));
-        if (values[i] == -1 && PyErr_Occurred())
+        if (values[i] == -1 && PyErr_Occurred()) {
+            PyErr_Clear();
             return -1;
+        }
     }
     return (int)count;
 }
@@ -205,21 +207,29 @@ static int read_interface_pointer(const arguments *self, Py_ssize_t index, const
     if (data == NULL || !PyTuple_Check(data) || PyTuple_GET_SIZE(data) < 1)
         return argument_refuse(self, index, parameter, PyExc_TypeError,
                                "'data' of __cuda_array_interface__ must be a tuple (address, read only)");
-    if (address_from_object(PyTuple_GET_ITEM(data, 0), "the address in __cuda_array_interface__", &address) < 0)
-        return -1;
+    if (address_from_object(PyTuple_GET_ITEM(data, 0), "", &address) < 0) {
+        PyErr_Clear();
+        return argument_refuse(self, index, parameter, PyExc_TypeError,
+                               "the address in __cuda_array_interface__ must be an int, not %R",
+                               PyTuple_GET_ITEM(data, 0));
+    }
     *pointer = (CUdeviceptr)address;
     return 0;
 }
 
 /* Later work of the launch's stream waits for what the producer has queued, as version 3 of the interface asks. */
-static int wait_for_producer(const arguments *self, Py_ssize_t index, PyObject *interface)
+static int wait_for_producer(const arguments *self, Py_ssize_t index, const cc_parameter *parameter,
+                             PyObject *interface)
 {
     PyObject *stream = PyDict_GetItemString(interface, "stream");
     uint64_t native;
     if (stream == NULL || stream == Py_None)
         return 0;
-    if (address_from_object(stream, "the stream in __cuda_array_interface__", &native) < 0)
-        return -1;
+    if (address_from_object(stream, "", &native) < 0) {
+        PyErr_Clear();
+        return argument_refuse(self, index, parameter, PyExc_TypeError,
+                               "the stream in __cuda_array_interface__ must be an int or None, not %R", stream);
+    }
     if ((CUstream)(uintptr_t)native == cc_stream_native(self->stream))
         return 0;
     cc_error error;
@@ -258,11 +268,11 @@ static int pack_interface(const arguments *self, Py_ssize_t index, const cc_para
     const int contiguous = check_interface_strides(interface);
     if (contiguous < 0)
         return argument_refuse(self, index, parameter, PyExc_TypeError,
-                               "shape and strides of __cuda_array_interface__ must be tuples of the same length");
+                               "shape and strides of __cuda_array_interface__ must be tuples of as many ints");
     if (contiguous == 0)
         return refuse_strides(self, index, parameter, object);
     if (check_interface_device(self, index, parameter, object, pointer) < 0 ||
-        wait_for_producer(self, index, interface) < 0)
+        wait_for_producer(self, index, parameter, interface) < 0)
         return -1;
     return pack_address(self, index, parameter, pointer, slot);
 }
