@@ -105,6 +105,78 @@ static void test_bad_choices(void)
     CHECK_INT(in_child(open_missing_emulator), 0);
 }
 
-static const check_test tests[] = {TEST(test_opens), TEST(test_required_entry_missing),
-                                   TEST(test_optional_entry_missing), TEST(test_init_fails), TEST(test_bad_choices)};
-CHECK_MAIN(tests)
+/* ---- libraries that are there but of no use: the build's, found as the loader finds a driver -------------------- */
+
+/* A fresh process, since a decision is made once, where the loader finds `library` (NULL: nothing) under a driver's
+ * name. */
+static int in_process(const char *what, const char *library, const char *code)
+{
+    int status;
+    char directory[] = "/tmp/cuda_core_test_XXXXXX", name[64];
+    if (!mkdtemp(directory))
+        return 97;
+    snprintf(name, sizeof name, "%s/libcuda.so.1", directory);
+    if (library && symlink(library, name))
+        return 96;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        setenv("LD_LIBRARY_PATH", directory, 1);
+        setenv("BROKEN_DRIVER_CODE", code, 1);
+        unsetenv("CUDA_CORE_DRIVER");
+        execl("/proc/self/exe", "test_driver", what, (char *)NULL);
+        _exit(98);
+    }
+    waitpid(child, &status, 0);
+    unlink(name);
+    rmdir(directory);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 99;
+}
+
+static void test_broken_drivers(void)
+{
+    const char *broken = getenv("CUDA_CORE_TEST_BROKEN_DRIVER"), *old = getenv("CUDA_CORE_TEST_OLD_DRIVER");
+    CHECK(broken && old);
+    if (!broken || !old)
+        return;
+    CHECK_INT(in_process("no-device", broken, "100"), 0);
+    CHECK_INT(in_process("stub", broken, "34"), 0);
+    CHECK_INT(in_process("empty", broken, "0"), 0);
+    CHECK_INT(in_process("old", old, "0"), 0);
+}
+
+static void test_nothing_there(void)
+{
+    CHECK_INT(in_process("none", NULL, "0"), 0);
+}
+
+/* What is refused here must never become the emulator. */
+static int run_child(const char *what)
+{
+    const char *emulator = getenv("CUDA_CORE_EMULATOR_LIBRARY");
+    if (strcmp(what, "no-device") == 0) {
+        REFUSED(cc_driver_open(NULL, emulator, &error), CC_DRIVER_BROKEN, "CUDA_ERROR_NO_DEVICE in cuInit");
+        REFUSED(cc_driver_open(NULL, emulator, &error), CC_DRIVER_BROKEN, "CUDA_CORE_DRIVER=emulator");
+    } else if (strcmp(what, "stub") == 0) {
+        REFUSED(cc_driver_open(NULL, emulator, &error), CC_DRIVER_BROKEN, "CUDA_ERROR_STUB_LIBRARY in cuInit");
+    } else if (strcmp(what, "empty") == 0) { /* initialises, but has nothing */
+        REFUSED(cc_driver_open(NULL, emulator, &error), CC_NEEDS_DRIVER, "needs driver");
+    } else if (strcmp(what, "old") == 0) {
+        REFUSED(cc_driver_open(NULL, emulator, &error), CC_NEEDS_DRIVER,
+                "cuda_core needs driver 12.0 or newer; this one (libcuda.so.1) is 11.8");
+    } else { /* "none": with a driver on the machine it is that, else the emulator */
+        bool node = access("/dev/nvidiactl", F_OK) == 0 || access("/proc/driver/nvidia", F_OK) == 0;
+        MUST(cc_driver_open(NULL, emulator, &error));
+        CHECK_INT(cc_driver_which(), node ? CC_DRIVER_NATIVE : CC_DRIVER_EMULATOR);
+    }
+    return check_failures ? 1 : 0;
+}
+
+static const check_test tests[] = {
+    TEST(test_opens),       TEST(test_required_entry_missing), TEST(test_optional_entry_missing), TEST(test_init_fails),
+    TEST(test_bad_choices), TEST(test_broken_drivers),         TEST(test_nothing_there)};
+
+int main(int count, char **arguments)
+{
+    return count > 1 ? run_child(arguments[1]) : check_run(tests, sizeof tests / sizeof tests[0]);
+}
