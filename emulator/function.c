@@ -141,7 +141,8 @@ static int lower(int a, int b)
 
 int em_occupancy(const em_code *code, uint64_t threads, uint64_t dynamic_shared)
 {
-    if (threads == 0 || threads > code->info->max_threads)
+    /* The kernel's own bound does not count here, as on a GPU: it is for launches. */
+    if (threads == 0 || threads > (uint64_t)device_value(code, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK))
         return 0;
     uint64_t reserved = (uint64_t)device_value(code, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
     uint64_t shared = code->info->static_shared_bytes + dynamic_shared + reserved;

@@ -43,7 +43,8 @@ static void test_every_entry(void)
             printf("%s: per-thread form %s\n", e->name, own != legacy ? "unexpected" : "missing");
         }
         bool first = i == 0 || strcmp(entries[i - 1].name, e->name) != 0;
-        if (first && e->since > 2000)
+        /* A GPU's driver has 32-bit forms of some calls, from CUDA 2, below the ones here. */
+        if (first && e->since > 2000 && on_emulator())
             find(e->name, e->since - 1, 0, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
         if (!first) /* a newer form is another function, and the older one is still found for older programs */
             EXPECT(find(e->name, e->since - 1, 0, CU_GET_PROC_ADDRESS_SUCCESS) !=
