@@ -253,6 +253,28 @@ def test_python_resource_is_told_when_a_buffer_is_dropped(device, stream):
     assert resource.held == {}
 
 
+def test_python_resource_is_given_the_stream_of_the_last_use(device, stream):
+    class Asking(Counting):
+        def deallocate(self, ptr, size, *, stream):
+            streams.append(stream)
+            super().deallocate(ptr, size, stream=stream)
+
+    streams = []
+    resource = Asking(DeviceMemoryResource(0))
+    with device.create_stream() as other:
+        buffer = resource.allocate(64, stream=stream)
+        buffer.fill(1, stream=stream)
+        del buffer
+        buffer, target = resource.allocate(64, stream=stream), resource.allocate(64, stream=stream)
+        other.wait(stream)
+        buffer.copy_to(target, stream=other)
+        del buffer
+        target.close()
+        buffer = resource.allocate(64, stream=stream)
+        buffer.close(other)
+    assert streams == [stream, other, other, other]
+
+
 def test_python_resource_lives_as_long_as_its_buffers(device, stream):
     log = []
 
