@@ -115,6 +115,12 @@ int cc_buffer_allocate_device(cc_context *context, size_t size, cc_buffer **buff
     return allocate_now(CC__BUFFER_DEVICE, context, size, buffer, error);
 }
 
+int cc_buffer_wrap_ordered(CUdeviceptr pointer, size_t size, cc_buffer **buffer, cc_error *error)
+{
+    *buffer = buffer_new(CC__BUFFER_ORDERED, pointer, size);
+    return *buffer ? 0 : cc__fail_memory(error);
+}
+
 int cc_buffer_wrap(CUdeviceptr pointer, size_t size, cc_release_function release, void *owner, cc_buffer **buffer,
                    cc_error *error)
 {
@@ -182,6 +188,11 @@ void cc_buffer_release(cc_buffer *buffer)
     free(buffer);
 }
 
+static bool is_ordered(const cc_buffer *buffer)
+{
+    return buffer->kind == CC__BUFFER_POOL || buffer->kind == CC__BUFFER_ORDERED;
+}
+
 static void swap_stream(cc_buffer *buffer, cc_stream *stream)
 {
     cc_stream_release(atomic_exchange_explicit(&buffer->stream, cc_stream_retain(stream), memory_order_acq_rel));
@@ -191,29 +202,40 @@ void cc_buffer_used_on(cc_buffer *buffer, cc_stream *stream)
 {
     if (CC__LIKELY(atomic_load_explicit(&buffer->stream, memory_order_relaxed) == stream))
         return;
-    if (buffer->kind == CC__BUFFER_POOL && !atomic_load_explicit(&buffer->free_stream_set, memory_order_relaxed))
+    if (is_ordered(buffer) && !atomic_load_explicit(&buffer->free_stream_set, memory_order_relaxed))
         swap_stream(buffer, stream);
 }
 
-int cc_buffer_hand_over(cc_buffer *buffer, cc_stream *stream, cc_error *error)
+cc_stream *cc_buffer_last_stream(const cc_buffer *buffer)
 {
-    if (buffer->kind != CC__BUFFER_POOL || atomic_load_explicit(&buffer->stream, memory_order_relaxed) == stream)
-        return 0;
-    if (atomic_load_explicit(&buffer->free_stream_set, memory_order_relaxed))
-        return cc_stream_wait_stream(stream, atomic_load_explicit(&buffer->stream, memory_order_acquire), error);
+    cc_stream *last = atomic_load_explicit(&buffer->stream, memory_order_acquire);
+    return last ? cc_stream_retain(last) : NULL;
+}
+
+/* From now on `stream` is the last one, and waits for the one that was. */
+static int move_to(cc_buffer *buffer, cc_stream *stream, cc_error *error)
+{
     cc_stream *last = atomic_exchange_explicit(&buffer->stream, cc_stream_retain(stream), memory_order_acq_rel);
-    int status = cc_stream_wait_stream(stream, last, error);
+    int status = last ? cc_stream_wait_stream(stream, last, error) : 0;
     cc_stream_release(last);
     return status;
 }
 
+int cc_buffer_hand_over(cc_buffer *buffer, cc_stream *stream, cc_error *error)
+{
+    if (!is_ordered(buffer) || atomic_load_explicit(&buffer->stream, memory_order_relaxed) == stream)
+        return 0;
+    if (atomic_load_explicit(&buffer->free_stream_set, memory_order_relaxed))
+        return cc_stream_wait_stream(stream, atomic_load_explicit(&buffer->stream, memory_order_acquire), error);
+    return move_to(buffer, stream, error);
+}
+
 int cc_buffer_set_free_stream(cc_buffer *buffer, cc_stream *stream, cc_error *error)
 {
-    (void)error;
-    if (buffer->kind != CC__BUFFER_POOL)
+    if (!is_ordered(buffer))
         return 0; /* freed at once, whatever the stream */
     atomic_store_explicit(&buffer->free_stream_set, true, memory_order_relaxed);
-    if (atomic_load_explicit(&buffer->stream, memory_order_relaxed) != stream)
-        swap_stream(buffer, stream);
-    return 0;
+    if (atomic_load_explicit(&buffer->stream, memory_order_relaxed) == stream)
+        return 0;
+    return move_to(buffer, stream, error);
 }

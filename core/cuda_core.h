@@ -182,6 +182,11 @@ int cc_buffer_allocate_device(cc_context *context, size_t size, cc_buffer **buff
  * first need. release(owner), where given, is called when the last reference goes. */
 int cc_buffer_wrap(CUdeviceptr pointer, size_t size, cc_release_function release, void *owner, cc_buffer **buffer,
                    cc_error *error);
+/* The same for memory that its owner frees in stream order: uses are noted, and cc_buffer_last_stream tells. */
+int cc_buffer_wrap_ordered(CUdeviceptr pointer, size_t size, cc_buffer **buffer, cc_error *error);
+/* The stream of the last use, or the one that was set; a new reference, NULL where there is none. To be asked by the last
+ * holder of the buffer. */
+cc_stream *cc_buffer_last_stream(const cc_buffer *buffer);
 cc_buffer *cc_buffer_retain(cc_buffer *buffer);
 /* The last release frees in the order of the stream the buffer was last used on (or the one that was set). A context that
  * is gone or poisoned leaves nothing to free and is not an error. */
@@ -210,7 +215,7 @@ void cc_buffer_used_on(cc_buffer *buffer, cc_stream *stream);
 /* The same, and all later work of `stream` waits for the stream that used the memory until now: for memory that is handed
  * to somebody who queues on `stream` only. */
 int cc_buffer_hand_over(cc_buffer *buffer, cc_stream *stream, cc_error *error);
-/* The stream the memory will be freed on whatever uses it later. */
+/* The stream the memory will be freed on whatever uses it later. It waits for the stream of the last use. */
 int cc_buffer_set_free_stream(cc_buffer *buffer, cc_stream *stream, cc_error *error);
 
 /* Any direction by unified addressing: device, pinned, managed, pageable host. cuMemcpyAsync */

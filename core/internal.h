@@ -202,6 +202,7 @@ typedef enum cc__buffer_kind {
     CC__BUFFER_DEVICE, /* cuMemAlloc */
     CC__BUFFER_PINNED, /* cuMemHostAlloc */
     CC__BUFFER_WRAPPED,
+    CC__BUFFER_ORDERED, /* wrapped, and its owner frees it in stream order */
 } cc__buffer_kind;
 
 struct cc_buffer {

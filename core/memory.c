@@ -58,7 +58,7 @@ int cc_pointer_placement(CUdeviceptr pointer, cc_placement *placement, cc_error 
 static bool placement_of_own(const cc_buffer *buffer, cc_placement *placement)
 {
     bool pinned = buffer->kind == CC__BUFFER_PINNED || (buffer->pool && buffer->pool->pinned);
-    if (buffer->kind == CC__BUFFER_WRAPPED || (!buffer->pool && !buffer->context))
+    if (buffer->kind >= CC__BUFFER_WRAPPED || (!buffer->pool && !buffer->context))
         return false;
     const cc_device *device = buffer->pool ? buffer->pool->device : buffer->context->device;
     placement->managed = false;
