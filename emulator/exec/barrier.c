@@ -128,13 +128,29 @@ EM_HANDLER(bar_masked)
     return EM_RESCHEDULE;
 }
 
-/* The common case: all threads of the block at barrier `a`, one fragment a warp. */
+/* The common case, bar.sync of a constant barrier (imm; -1: not constant): one fragment a warp. f: order of its block. */
 EM_HANDLER(bar_full)
 {
-    const em_block *block = warp->block;
-    if (insn->aux == EM_BARRIER_SYNC && block->live_threads == (uint32_t)__builtin_popcount(mask))
-        EM_NEXT; /* the only warp left */
-    return bar_masked(insn, rows, warp, mask);
+    em_block *block = warp->block;
+    if (insn->aux != EM_BARRIER_SYNC || insn->imm < 0 || insn->imm >= EM_BARRIERS)
+        return bar_masked(insn, rows, warp, mask);
+    const uint32_t number = (uint32_t)insn->imm, here = (uint32_t)__builtin_popcount(mask);
+    em_barrier *barrier = &block->barriers[number];
+    if (barrier->expected != 0)
+        return bar_masked(insn, rows, warp, mask);
+    if (barrier->arrived + here >= block->live_threads) { /* the last to come need not wait */
+        if (barrier->arrived != 0)
+            release(block, number);
+        EM_NEXT;
+    }
+    barrier->arrived += here;
+    block->barriers_in_use |= 1u << number;
+    em_fragment *current = warp->current;
+    current->pc = em_masked_pc(warp->program, insn);
+    current->order = insn->f;
+    current->state = EM_AT_BARRIER;
+    current->barrier = (uint8_t)number;
+    return EM_RESCHEDULE;
 }
 
 /* bar.warp.sync members (row a). */

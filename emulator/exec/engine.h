@@ -191,11 +191,22 @@ bool em_form_find(const ptx_instruction *instruction, em_handlers *found);
 typedef enum em_path { EM_PATH_FLAT, EM_PATH_SHARED, EM_PATH_LOCAL, EM_PATH_COUNT } em_path;
 enum { EM_SIZES = 5 }; /* 1 2 4 8 16 bytes: index is the logarithm */
 
+/* What is known of an address register while a block does not write it: each half of the warp begins at `start` and goes
+ * on by `stride` bytes a lane. */
+typedef struct em_pattern {
+    uint64_t start[2];
+    int64_t stride[2];
+} em_pattern;
+#define EM_NO_STRIDE INT64_MIN /* or nothing of use */
+
 /* memory.c, one an instruction set. Elements go to or come from rows d, e, b, c and, for the second half of v8, those
  * of the next instruction, which is then skipped. */
 typedef struct em_memory_table {
     em_handlers load[EM_PATH_COUNT][EM_SIZES][4]; /* [path][size][vector: 1 2 4 8] */
     em_handlers store[EM_PATH_COUNT][EM_SIZES][4];
+    em_handlers load_known[EM_PATH_COUNT][EM_SIZES][4]; /* f: em_pattern of the address; holes: there is no such */
+    em_handlers store_known[EM_PATH_COUNT][EM_SIZES][4];
+    em_handlers analyse[EM_PATH_COUNT]; /* of row a into the em_pattern at d */
     em_handlers load_strong[EM_SIZES][4], store_strong[EM_SIZES][4]; /* volatile, ordered, any path */
     em_handlers load_parameter[EM_SIZES];                            /* of a kernel, at imm */
 } em_memory_table;

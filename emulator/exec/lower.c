@@ -119,6 +119,7 @@ static void lower_instruction(lowering *self, const ptx_instruction *instruction
         em_refuse(self, NULL);
     else if (!em_lower_control(self) && !em_lower_memory(self) && !em_lower_move(self) && !em_lower_form(self))
         em_refuse(self, NULL);
+    em_forget_patterns(self);
 }
 
 /* ---- one function ----------------------------------------------------------------------------------------------------------- */
@@ -220,13 +221,17 @@ static void begin_function(lowering *self, em_function *function)
     self->known = calloc(ptx->register_count + 1, sizeof *self->known);
     self->skipped = calloc(ptx->instruction_count + 1, sizeof *self->skipped);
     self->starts = calloc(ptx->instruction_count + 1, sizeof *self->starts);
-    if (self->known == NULL || self->skipped == NULL || self->starts == NULL) {
+    self->uses = calloc(ptx->instruction_count + 1, sizeof *self->uses);
+    self->patterns = calloc(ptx->register_count + 1, sizeof *self->patterns);
+    self->analysed = calloc(ptx->register_count + 1, sizeof *self->analysed);
+    if (self->uses == NULL || self->patterns == NULL || self->analysed == NULL || self->known == NULL || self->skipped == NULL || self->starts == NULL) {
         em_lower_out_of_memory(self);
         return;
     }
     function->local_row = ptx->is_entry ? em_row_bits(self, 4, 0) : em_row_new(self, 4);
     function->return_row = ptx->is_entry ? 0 : em_row_new(self, 8);
     em_find_known(self);
+    em_find_uses(self);
     for (uint32_t i = 0; i < ptx->register_count; i++) {
         if (!self->known[i].is_known)
             function->registers[i] = em_row_new(self, em_type_bytes(ptx->registers[i].type));
@@ -240,10 +245,16 @@ static void end_function(lowering *self)
     free(self->known);
     free(self->skipped);
     free(self->starts);
+    free(self->uses);
+    free(self->patterns);
+    free(self->analysed);
     free(self->constant_table);
     self->known = NULL;
     self->skipped = NULL;
     self->starts = NULL;
+    self->uses = NULL;
+    self->patterns = NULL;
+    self->analysed = NULL;
     self->constant_table = NULL;
 }
 

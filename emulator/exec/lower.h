@@ -48,6 +48,9 @@ typedef struct lowering {
     uint32_t *constant_table;    /* hash: index + 1 */
     uint32_t constant_table_size;
     uint32_t next_row, next_predicate, predicate_end;
+    uint8_t *uses;               /* by instruction: accesses of its block by its address register, from it on */
+    uint32_t *patterns;          /* by register: where its em_pattern is; 0: none yet */
+    uint32_t *analysed;          /* by register: number of the block that has found it out, 0: none */
     uint32_t scratch;            /* row that nothing reads; 0: none yet */
     uint32_t temporaries[EM_SIZES + 1][16], temporary_count[EM_SIZES + 1], temporaries_used[EM_SIZES + 1];
 } lowering;
@@ -72,7 +75,6 @@ uint32_t em_row_scratch(lowering *self, unsigned bytes);
 uint32_t em_row_constant(lowering *self, const em_constant *wanted);
 uint32_t em_row_bits(lowering *self, unsigned bytes, uint64_t bits);
 void em_find_known(lowering *self);
-
 /* operands.c */
 /* Row that holds a source operand in exactly `bytes`, a lane; emits what conversion that takes. */
 uint32_t em_source(lowering *self, const ptx_operand *operand, ptx_type type);
@@ -97,6 +99,12 @@ typedef struct place {
     bool is_parameter; /* of the kernel, at `displacement` */
 } place;
 bool em_address(lowering *self, const ptx_operand *operand, ptx_space space, place *found);
+
+/* patterns.c: accesses that can share what is found out about their address. */
+void em_find_uses(lowering *self);
+/* The em_pattern for an access at `where` through `address`, with its `analyse` emitted; 0: the access stands alone. */
+uint32_t em_pattern_of(lowering *self, const ptx_operand *address, const place *where);
+void em_forget_patterns(lowering *self); /* of the registers that the instruction writes */
 
 /* lower_memory.c, lower_move.c, lower_control.c: true when the instruction is theirs (or failed). */
 bool em_lower_memory(lowering *self);

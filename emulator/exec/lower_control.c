@@ -152,6 +152,10 @@ static void lower_bar(lowering *self, em_barrier_kind kind)
     }
     insn.a = em_source(self, &operands[first], PTX_U32);
     insn.aux = (uint16_t)kind;
+    em_constant number;
+    const bool constant = em_operand_constant(self, &operands[first], 4, &number) && number.kind == EM_CONSTANT_BITS;
+    insn.imm = constant ? (int64_t)number.bits : -1;
+    insn.f = self->order;
     if (first + 1 < last && operands[first + 1].kind != PTX_OPERAND_NONE) {
         insn.b = em_source(self, &operands[first + 1], PTX_U32);
         insn.aux |= EM_BARRIER_COUNTED;

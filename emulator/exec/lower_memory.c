@@ -32,18 +32,33 @@ static void put_rows(em_insn *insn, const uint32_t *rows, unsigned count)
 }
 
 /* The access itself. Rows of a v8 take the next instruction's fields too. */
-static void emit_access(lowering *self, em_handlers handlers, const place *where, const uint32_t *rows, unsigned count)
+static void emit_access(lowering *self, em_handlers handlers, const place *where, uint32_t pattern,
+                        const uint32_t *rows, unsigned count)
 {
     draft *made = em_emit_guarded(self, handlers);
     if (made == NULL)
         return;
     made->insn.a = where->row;
+    made->insn.f = pattern;
     made->insn.imm = where->displacement;
     made->insn.space = (uint16_t)where->space;
     made->insn.slot = self->program->slot_count++;
     put_rows(&made->insn, rows, count < 4 ? count : 4);
     if (count == 8 && (made = em_emit(self, em_control.trap)) != NULL)
         put_rows(&made->insn, rows + 4, 4);
+}
+
+typedef const em_handlers by_path[EM_PATH_COUNT][EM_SIZES][4];
+
+/* The plain access, or the one that knows the pattern of its address. */
+static void emit_weak(lowering *self, by_path plain, by_path known, const ptx_operand *address, const place *where,
+                      unsigned size, const uint32_t *rows, unsigned count)
+{
+    const unsigned vector = vector_index[count];
+    const bool knows = known[where->path][size][vector].full != NULL;
+    const uint32_t pattern = knows ? em_pattern_of(self, address, where) : 0;
+    emit_access(self, pattern != 0 ? known[where->path][size][vector] : plain[where->path][size][vector], where, pattern,
+                rows, count);
 }
 
 static void load_parameter(lowering *self, const place *where, unsigned bytes, const uint32_t *rows, unsigned count)
@@ -73,7 +88,8 @@ static void lower_load(lowering *self)
     place where;
     destination to[8];
     uint32_t rows[8];
-    if (type == PTX_PRED || bytes > 16 || count > 8 || !em_address(self, &at->operands[1], (ptx_space)at->mnemonic->space, &where)) {
+    if (type == PTX_PRED || bytes > 16 || count > 8 ||
+        !em_address(self, &at->operands[1], (ptx_space)at->mnemonic->space, &where)) {
         em_refuse(self, "in this shape");
         return;
     }
@@ -85,9 +101,9 @@ static void lower_load(lowering *self)
     if (where.is_parameter)
         load_parameter(self, &where, bytes, rows, count);
     else if (is_strong(at))
-        emit_access(self, memory->load_strong[size][vector_index[count]], &where, rows, count);
+        emit_access(self, memory->load_strong[size][vector_index[count]], &where, 0, rows, count);
     else
-        emit_access(self, memory->load[where.path][size][vector_index[count]], &where, rows, count);
+        emit_weak(self, memory->load, memory->load_known, &at->operands[1], &where, size, rows, count);
     for (unsigned i = 0; i < count; i++)
         em_destination_done(self, &to[i]);
 }
@@ -101,7 +117,8 @@ static void lower_store(lowering *self)
     const ptx_operand *elements = elements_of(&at->operands[1], &count);
     place where;
     uint32_t rows[8];
-    if (type == PTX_PRED || bytes > 16 || count > 8 || !em_address(self, &at->operands[0], (ptx_space)at->mnemonic->space, &where)) {
+    if (type == PTX_PRED || bytes > 16 || count > 8 ||
+        !em_address(self, &at->operands[0], (ptx_space)at->mnemonic->space, &where)) {
         em_refuse(self, "in this shape");
         return;
     }
@@ -112,10 +129,10 @@ static void lower_store(lowering *self)
     for (unsigned i = 0; i < count; i++)
         rows[i] = em_source(self, &elements[i], type);
     const em_memory_table *memory = self->isa->memory;
-    emit_access(self,
-                is_strong(at) ? memory->store_strong[size][vector_index[count]]
-                              : memory->store[where.path][size][vector_index[count]],
-                &where, rows, count);
+    if (is_strong(at))
+        emit_access(self, memory->store_strong[size][vector_index[count]], &where, 0, rows, count);
+    else
+        emit_weak(self, memory->store, memory->store_known, &at->operands[0], &where, size, rows, count);
 }
 
 bool em_lower_memory(lowering *self)

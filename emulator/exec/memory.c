@@ -318,17 +318,26 @@ static inline __attribute__((always_inline)) void splat_3(type_3 *to, type_3 val
         CONTINUE(count);                                                                                               \
     }
 
+/* The pattern of both halves: found out here, or by an earlier `analyse` of the same register. */
+#define LOOK_AFRESH(path, bytes)                                                                                       \
+    const ADDRESS_##path *const addresses = EM_ROW(ADDRESS_##path, insn->a);                                           \
+    const ADDRESS_##path start_low = addresses[0], start_high = addresses[HALF];                                       \
+    const pattern low = PATTERN_##path(addresses, bytes), high = PATTERN_##path(addresses + HALF, bytes)
+#define LOOK_KNOWN(path, bytes)                                                                                        \
+    const em_pattern *const known = (const em_pattern *)(const void *)(rows + insn->f);                                \
+    const ADDRESS_##path start_low = (ADDRESS_##path)known->start[0], start_high = (ADDRESS_##path)known->start[1];    \
+    const pattern low = pattern_of(known->stride[0] == (int64_t)(bytes), known->stride[0] == 0);                       \
+    const pattern high = pattern_of(known->stride[1] == (int64_t)(bytes), known->stride[1] == 0)
+
 /* One element a lane: each half by itself. */
-#define QUICK_ONE(T, size, path)                                                                                       \
-    QUICK_REST(T, size, 1, path)                                                                                       \
-    EM_HANDLER(load_##path##_##size##_1_full)                                                                          \
+#define QUICK_ONE(T, size, path, suffix, LOOK)                                                                         \
+    EM_HANDLER(load_##path##_##size##_1##suffix)                                                                       \
     {                                                                                                                  \
-        const ADDRESS_##path *const addresses = EM_ROW(ADDRESS_##path, insn->a);                                       \
         const uint32_t bytes = (uint32_t)sizeof(T);                                                                    \
-        const pattern low = PATTERN_##path(addresses, bytes), high = PATTERN_##path(addresses + HALF, bytes);          \
-        const unsigned char *const from_low = begin_##path(insn, warp, addresses[0], bytes,                            \
+        LOOK(path, bytes);                                                                                             \
+        const unsigned char *const from_low = begin_##path(insn, warp, start_low, bytes,                               \
                                                            low == CONSECUTIVE ? bytes * HALF : bytes);                 \
-        const unsigned char *const from_high = begin_##path(insn, warp, addresses[HALF], bytes,                        \
+        const unsigned char *const from_high = begin_##path(insn, warp, start_high, bytes,                             \
                                                             high == CONSECUTIVE ? bytes * HALF : bytes);               \
         if (__builtin_expect(low == NEITHER || high == NEITHER || from_low == NULL || from_high == NULL ||             \
                                  mask != EM_ALL_LANES,                                                                 \
@@ -345,13 +354,12 @@ static inline __attribute__((always_inline)) void splat_3(type_3 *to, type_3 val
             splat_##size(to + HALF, *(const T *)(const void *)from_high);                                              \
         EM_NEXT;                                                                                                       \
     }                                                                                                                  \
-    EM_HANDLER(store_##path##_##size##_1_full)                                                                         \
+    EM_HANDLER(store_##path##_##size##_1##suffix)                                                                      \
     {                                                                                                                  \
-        const ADDRESS_##path *const addresses = EM_ROW(ADDRESS_##path, insn->a);                                       \
         const uint32_t bytes = (uint32_t)sizeof(T);                                                                    \
-        const pattern low = PATTERN_##path(addresses, bytes), high = PATTERN_##path(addresses + HALF, bytes);          \
-        unsigned char *const to_low = begin_##path(insn, warp, addresses[0], bytes, bytes * HALF);                     \
-        unsigned char *const to_high = begin_##path(insn, warp, addresses[HALF], bytes, bytes * HALF);                 \
+        LOOK(path, bytes);                                                                                             \
+        unsigned char *const to_low = begin_##path(insn, warp, start_low, bytes, bytes * HALF);                        \
+        unsigned char *const to_high = begin_##path(insn, warp, start_high, bytes, bytes * HALF);                      \
         if (__builtin_expect(low != CONSECUTIVE || high != CONSECUTIVE || to_low == NULL || to_high == NULL ||         \
                                  mask != EM_ALL_LANES,                                                                 \
                              0))                                                                                       \
@@ -363,16 +371,14 @@ static inline __attribute__((always_inline)) void splat_3(type_3 *to, type_3 val
     }
 
 /* Vectors: all 32 lanes side by side, or all at one address. */
-#define QUICK_MANY(T, size, count, path)                                                                               \
-    QUICK_REST(T, size, count, path)                                                                                   \
-    EM_HANDLER(load_##path##_##size##_##count##_full)                                                                  \
+#define QUICK_MANY(T, size, count, path, suffix, LOOK)                                                                 \
+    EM_HANDLER(load_##path##_##size##_##count####suffix)                                                               \
     {                                                                                                                  \
-        const ADDRESS_##path *const addresses = EM_ROW(ADDRESS_##path, insn->a);                                       \
         const uint32_t bytes = (uint32_t)sizeof(T) * (count);                                                          \
-        const pattern low = PATTERN_##path(addresses, bytes), high = PATTERN_##path(addresses + HALF, bytes);          \
+        LOOK(path, bytes);                                                                                             \
         const bool consecutive = low == CONSECUTIVE && high == CONSECUTIVE;                                            \
-        const bool joined = addresses[HALF] - addresses[0] == (consecutive ? bytes * HALF : 0);                        \
-        const T *const from = (const T *)(const void *)begin_##path(insn, warp, addresses[0], bytes,                   \
+        const bool joined = start_high - start_low == (consecutive ? bytes * HALF : 0);                                \
+        const T *const from = (const T *)(const void *)begin_##path(insn, warp, start_low, bytes,                      \
                                                                     consecutive ? bytes * EM_LANES : bytes);           \
         if (__builtin_expect(low == NEITHER || high != low || !joined || from == NULL || mask != EM_ALL_LANES, 0))     \
             return load_##path##_##size##_##count##_rest(insn, rows, warp, mask);                                      \
@@ -391,13 +397,12 @@ static inline __attribute__((always_inline)) void splat_3(type_3 *to, type_3 val
         }                                                                                                              \
         CONTINUE(count);                                                                                               \
     }                                                                                                                  \
-    EM_HANDLER(store_##path##_##size##_##count##_full)                                                                 \
+    EM_HANDLER(store_##path##_##size##_##count####suffix)                                                              \
     {                                                                                                                  \
-        const ADDRESS_##path *const addresses = EM_ROW(ADDRESS_##path, insn->a);                                       \
         const uint32_t bytes = (uint32_t)sizeof(T) * (count);                                                          \
-        const pattern low = PATTERN_##path(addresses, bytes), high = PATTERN_##path(addresses + HALF, bytes);          \
-        const bool joined = addresses[HALF] - addresses[0] == bytes * HALF;                                            \
-        T *const to = (T *)(void *)begin_##path(insn, warp, addresses[0], bytes, bytes * EM_LANES);                    \
+        LOOK(path, bytes);                                                                                             \
+        const bool joined = start_high - start_low == bytes * HALF;                                                    \
+        T *const to = (T *)(void *)begin_##path(insn, warp, start_low, bytes, bytes * EM_LANES);                       \
         if (__builtin_expect(low != CONSECUTIVE || high != low || !joined || to == NULL || mask != EM_ALL_LANES, 0))   \
             return store_##path##_##size##_##count##_rest(insn, rows, warp, mask);                                     \
         ELEMENTS(T, count);                                                                                            \
@@ -439,10 +444,44 @@ EACH_SHAPE(GENERAL)
     DO(type_2, 2, 4, path)                                                                                             \
     DO(type_3, 3, 2, path)
 
-EACH_QUICK_ONE(QUICK_ONE, flat)
-EACH_QUICK_ONE(QUICK_ONE, shared)
-EACH_QUICK_MANY(QUICK_MANY, flat)
-EACH_QUICK_MANY(QUICK_MANY, shared)
+#define BOTH_ONE(T, size, path)                                                                                        \
+    QUICK_REST(T, size, 1, path)                                                                                       \
+    QUICK_ONE(T, size, path, _full, LOOK_AFRESH)                                                                       \
+    QUICK_ONE(T, size, path, _known, LOOK_KNOWN)
+#define BOTH_MANY(T, size, count, path)                                                                                \
+    QUICK_REST(T, size, count, path)                                                                                   \
+    QUICK_MANY(T, size, count, path, _full, LOOK_AFRESH)                                                               \
+    QUICK_MANY(T, size, count, path, _known, LOOK_KNOWN)
+
+EACH_QUICK_ONE(BOTH_ONE, flat)
+EACH_QUICK_ONE(BOTH_ONE, shared)
+EACH_QUICK_MANY(BOTH_MANY, flat)
+EACH_QUICK_MANY(BOTH_MANY, shared)
+
+/* ---- what is known of a register that several accesses of a block use ------------------------------------------------ */
+
+#define ANALYSE(path)                                                                                                  \
+    EM_HANDLER(analyse_##path##_full)                                                                                  \
+    {                                                                                                                  \
+        const ADDRESS_##path *const addresses = EM_ROW(ADDRESS_##path, insn->a);                                       \
+        em_pattern *const known = (em_pattern *)(void *)(rows + insn->d);                                              \
+        for (unsigned half = 0; half < 2; half++) {                                                                    \
+            const ADDRESS_##path *const from = addresses + half * HALF;                                                \
+            const ADDRESS_##path stride = from[1] - from[0];                                                           \
+            known->start[half] = from[0];                                                                              \
+            known->stride[half] = stride <= 16 && PATTERN_##path(from, (uint32_t)stride) != NEITHER ? (int64_t)stride  \
+                                                                                                    : EM_NO_STRIDE;    \
+        }                                                                                                              \
+        EM_NEXT;                                                                                                       \
+    }                                                                                                                  \
+    EM_HANDLER(analyse_##path##_masked)                                                                                \
+    {                                                                                                                  \
+        em_pattern *const known = (em_pattern *)(void *)(rows + insn->d);                                              \
+        known->stride[0] = known->stride[1] = EM_NO_STRIDE;                                                            \
+        EM_NEXT;                                                                                                       \
+    }
+ANALYSE(flat)
+ANALYSE(shared)
 
 /* ---- parameters of a kernel --------------------------------------------------------------------------------------------- */
 
@@ -484,6 +523,12 @@ EM_OP(load_parameter_4)
     [size][AT(count)] = {load_##path##_##size##_##count##_full, load_general_##size##_##count##_masked},
 #define QUICK_STORE_ROW(T, size, count, path)                                                                          \
     [size][AT(count)] = {store_##path##_##size##_##count##_full, store_general_##size##_##count##_masked},
+#define KNOWN_LOAD_ROW(T, size, count, path)                                                                           \
+    [size][AT(count)] = {load_##path##_##size##_##count##_known, load_general_##size##_##count##_masked},
+#define KNOWN_STORE_ROW(T, size, count, path)                                                                          \
+    [size][AT(count)] = {store_##path##_##size##_##count##_known, store_general_##size##_##count##_masked},
+#define ONE_KNOWN_LOAD_ROW(T, size, path) KNOWN_LOAD_ROW(T, size, 1, path)
+#define ONE_KNOWN_STORE_ROW(T, size, path) KNOWN_STORE_ROW(T, size, 1, path)
 #define ONE_LOAD_ROW(T, size, path) QUICK_LOAD_ROW(T, size, 1, path)
 #define ONE_STORE_ROW(T, size, path) QUICK_STORE_ROW(T, size, 1, path)
 #define SLOW_ROW(row)                                                                                                  \
@@ -497,6 +542,14 @@ const em_memory_table EM_ISA_NAME(em_memory)= {
     .store = {[EM_PATH_FLAT] = {EACH_QUICK_ONE(ONE_STORE_ROW, flat) EACH_QUICK_MANY(QUICK_STORE_ROW, flat) SLOW_ROW(STORE_ROW)},
               [EM_PATH_SHARED] = {EACH_QUICK_ONE(ONE_STORE_ROW, shared) EACH_QUICK_MANY(QUICK_STORE_ROW, shared) SLOW_ROW(STORE_ROW)},
               [EM_PATH_LOCAL] = {EACH_SHAPE(STORE_ROW)}},
+    .load_known = {[EM_PATH_FLAT] = {EACH_QUICK_ONE(ONE_KNOWN_LOAD_ROW, flat) EACH_QUICK_MANY(KNOWN_LOAD_ROW, flat)},
+                   [EM_PATH_SHARED] = {EACH_QUICK_ONE(ONE_KNOWN_LOAD_ROW, shared)
+                                           EACH_QUICK_MANY(KNOWN_LOAD_ROW, shared)}},
+    .store_known = {[EM_PATH_FLAT] = {EACH_QUICK_ONE(ONE_KNOWN_STORE_ROW, flat) EACH_QUICK_MANY(KNOWN_STORE_ROW, flat)},
+                    [EM_PATH_SHARED] = {EACH_QUICK_ONE(ONE_KNOWN_STORE_ROW, shared)
+                                            EACH_QUICK_MANY(KNOWN_STORE_ROW, shared)}},
+    .analyse = {[EM_PATH_FLAT] = {analyse_flat_full, analyse_flat_masked},
+                [EM_PATH_SHARED] = {analyse_shared_full, analyse_shared_masked}},
     .load_strong = {EACH_SHAPE(LOAD_STRONG_ROW)},
     .store_strong = {EACH_SHAPE(STORE_STRONG_ROW)},
     .load_parameter = {{load_parameter_0_full, load_parameter_0_masked},
