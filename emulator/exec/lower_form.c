@@ -66,12 +66,60 @@ static void add_operand(lowering *self, operand_shape *form, const ptx_operand *
     }
 }
 
+/* An atomic on a vector is one on each element: PTX promises no more. Results wait in temporaries until all sources
+ * have been read. */
+static void lower_vector_atomic(lowering *self, em_handlers handlers)
+{
+    enum { ELEMENTS = 8 };
+    const ptx_instruction *at = self->at;
+    const bool gives = at->op == PTX_OP_ATOM;
+    const ptx_operand *const results = &at->operands[0], *const address = &at->operands[gives ? 1 : 0];
+    const ptx_operand *const sources = address + 1;
+    const ptx_type type = ptx_type_of(at, 0);
+    const unsigned bytes = em_type_bytes(type), count = sources->count;
+    place where;
+    if (sources->kind != PTX_OPERAND_VECTOR || count > ELEMENTS || (gives && results->count != count) ||
+        !em_address(self, address, (ptx_space)at->mnemonic->space, &where) || where.is_parameter) {
+        em_refuse(self, "in this shape");
+        return;
+    }
+    uint32_t given[ELEMENTS], old[ELEMENTS];
+    for (unsigned i = 0; i < count; i++) {
+        given[i] = em_source(self, &sources->elements[i], type);
+        old[i] = gives ? em_row_temporary(self, bytes) : em_row_scratch(self, bytes);
+    }
+    for (unsigned i = 0; i < count && !self->failed; i++) {
+        draft *made = em_emit_guarded(self, handlers);
+        if (made == NULL)
+            return;
+        made->insn.d = old[i];
+        made->insn.a = where.row;
+        made->insn.b = made->insn.c = given[i];
+        made->insn.imm = where.displacement + (int64_t)i * bytes;
+        made->insn.space = (uint16_t)where.space;
+        made->insn.slot = self->program->slot_count++;
+    }
+    for (unsigned i = 0; gives && i < count && !self->failed; i++) {
+        const destination to = em_destination(self, &results->elements[i], type);
+        draft *made = em_emit_guarded(self, self->isa->move->copy[em_log2(bytes)]);
+        if (made == NULL)
+            return;
+        made->insn.d = to.row;
+        made->insn.a = old[i];
+        em_destination_done(self, &to);
+    }
+}
+
 bool em_lower_form(lowering *self)
 {
     const ptx_instruction *at = self->at;
     em_handlers handlers;
     if (!em_form_find(at, &handlers))
         return false;
+    if (at->mnemonic->vector > 1) {
+        lower_vector_atomic(self, handlers);
+        return true;
+    }
     operand_shape form = {0};
     bool has_address = false;
     for (unsigned i = 0; i < at->operand_count && !self->failed; i++) {
@@ -81,8 +129,8 @@ bool em_lower_form(lowering *self)
     /* Fields without an operand name rows that may be written, or read, without harm. */
     em_insn *insn = &form.made.insn;
     const uint32_t scratch = em_row_scratch(self, 0);
-    if (form.destinations == 0)
-        insn->d = scratch;
+    if (form.destinations == 0) /* red is an atom whose result nobody wants */
+        insn->d = has_address ? em_row_scratch(self, em_type_bytes(ptx_type_of(at, 0))) : scratch;
     if (form.destinations < 2)
         insn->e = scratch;
     if (form.sources < 3)

@@ -1,4 +1,4 @@
-/* What the lanes of a warp tell each other: shfl, vote, match, redux, elect, activemask.
+/* What the lanes of a warp tell each other: shfl, vote, match, redux.
  *
  * Lanes of one instruction may name different member masks (each half of a warp its own, say), so a result is worked
  * out a mask. Lanes of a mask that have exited count for nothing. */
@@ -158,38 +158,6 @@ VOTE(any, PTX_MOD_ANY)
 VOTE(uni, PTX_MOD_UNI)
 VOTE(ballot, PTX_MOD_BALLOT)
 
-EM_OP_STATUS(activemask)
-{
-    uint32_t *const d_row = EM_ROW(uint32_t, insn->d);
-    EM_EACH_LANE
-    {
-        EM_PUT_MASKED(d_row, mask);
-    }
-    return EM_GO;
-}
-
-/* The lowest lane is the leader. */
-EM_OP_STATUS(elect_sync)
-{
-    if (mask == 0)
-        return EM_GO;
-    const em_status status = em_converge(insn, rows, warp, mask, insn->a);
-    if (status != EM_GO)
-        return status;
-    uint32_t members[EM_LANES];
-    memcpy(members, EM_ROW(uint32_t, insn->a), sizeof members);
-    uint32_t *const d_row = EM_ROW(uint32_t, insn->d);
-    em_mask leaders = 0;
-    EM_EACH_LANE_OF(mask)
-    {
-        const uint32_t leader = (uint32_t)__builtin_ctz(members[lane] & mask);
-        leaders |= (em_mask)(leader == (uint32_t)lane) << lane;
-        d_row[lane] = leader;
-    }
-    EM_PUT_PREDICATE_MASKED(insn->e, leaders);
-    return EM_GO;
-}
-
 /* ---- match -------------------------------------------------------------------------------------------------------------- */
 
 static uint64_t matched_value(const unsigned char *row, unsigned size, int lane)
@@ -322,8 +290,6 @@ const em_form EM_ISA_NAME(em_forms_warp)[] = {
     FORMS_VOTE(any, ANY, PRED),
     FORMS_VOTE(uni, UNI, PRED),
     FORMS_VOTE(ballot, BALLOT, B32),
-    EM_FORM_ONE(activemask, ACTIVEMASK, EM_TYPES(B32), EM_NONE),
-    EM_FORM_ONE(elect_sync, ELECT, EM_TYPES(NO_TYPE), EM_MODIFIERS(SYNC)),
     EM_FORM_ONE(match_any_b32, MATCH, EM_TYPES(B32), EM_MODIFIERS(ANY, SYNC)),
     EM_FORM_ONE(match_any_b64, MATCH, EM_TYPES(B64), EM_MODIFIERS(ANY, SYNC)),
     EM_FORM_ONE(match_all_b32, MATCH, EM_TYPES(B32), EM_MODIFIERS(ALL, SYNC)),
