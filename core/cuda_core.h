@@ -82,7 +82,7 @@ int cc_device_attribute(cc_device *device, CUdevice_attribute attribute, int *va
 int cc_device_can_access_peer(cc_device *device, cc_device *peer, bool *can, cc_error *error);
 int cc_device_synchronize(cc_device *device, cc_error *error); /* of the primary context; cuCtxSynchronize */
 
-/* The device of the thread's current context; ordinal -1 where none is current. cuCtxGetDevice */
+/* The device of the thread's current context; ordinal -1 where none is current. cuCtxGetCurrent, cuCtxGetDevice */
 int cc_device_current(int *ordinal, cc_error *error);
 /* The primary context, retained at first need and kept for the life of the process; borrowed. cuDevicePrimaryCtxRetain */
 int cc_device_primary_context(cc_device *device, cc_context **context, cc_error *error);
@@ -119,6 +119,8 @@ int cc_stream_wrap(CUstream native, cc_context *context, cc_release_function rel
 cc_stream *cc_stream_retain(cc_stream *stream);
 void cc_stream_release(cc_stream *stream); /* cuStreamDestroy: work that is queued still runs */
 CUstream cc_stream_native(const cc_stream *stream);
+/* A number of its own for each stream of the process: the driver gives the handle of a destroyed one out again. */
+uint64_t cc_stream_serial(const cc_stream *stream);
 bool cc_stream_is_owned(const cc_stream *stream);
 /* Borrowed; for the default streams the context current at this moment. */
 int cc_stream_context(cc_stream *stream, cc_context **context, cc_error *error);

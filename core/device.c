@@ -177,27 +177,27 @@ int cc_device_can_access_peer(cc_device *device, cc_device *peer, bool *can, cc_
     return 0;
 }
 
+/* Without asking for the device where no context is current: a call that fails is reported by tools that watch. */
 int cc_device_current(int *ordinal, cc_error *error)
 {
+    const cc__device_table *table;
+    CUcontext current;
     CUdevice native;
-    if (cc__need_driver(error))
+    cc_device *device;
+    if (cc__devices(&table, error) || CC__CALL(error, cuCtxGetCurrent, &current))
         return -1;
-    CUresult code = cc__driver.cuCtxGetDevice(&native);
-    if (code == CUDA_ERROR_INVALID_CONTEXT) {
+    if (!current) {
         *ordinal = -1;
         return 0;
     }
-    if (cc__check(code, error, "cuCtxGetDevice"))
-        return -1;
-    const cc__device_table *table;
-    if (cc__devices(&table, error))
-        return -1;
-    if (CC__LIKELY(native >= 0 && native < table->count && table->devices[native].native == native)) {
-        *ordinal = native;
-        return 0;
+    for (int i = 0; i < table->count; i++) {
+        const cc_context *primary = atomic_load_explicit(&table->devices[i].primary, memory_order_acquire);
+        if (primary && primary->native == current) {
+            *ordinal = i;
+            return 0;
+        }
     }
-    cc_device *device;
-    if (cc__device_of_native(native, &device, error))
+    if (CC__CALL(error, cuCtxGetDevice, &native) || cc__device_of_native(native, &device, error))
         return -1;
     *ordinal = device->ordinal;
     return 0;

@@ -153,6 +153,7 @@ bool cc__device_flag(cc_device *device, CUdevice_attribute attribute); /* false 
 struct cc_stream {
     cc__count count;
     CUstream native;
+    uint64_t serial; /* tells a stream from a later one of the same handle */
     _Atomic(cc_context *) context; /* NULL: found at first need; stays NULL for the default streams */
     bool owned, is_default;
     cc_release_function release;

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+static _Atomic uint64_t last_serial;
+
 static cc_stream *stream_new(CUstream native, cc_context *context)
 {
     cc_stream *stream = malloc(sizeof *stream);
@@ -10,6 +12,7 @@ static cc_stream *stream_new(CUstream native, cc_context *context)
         return NULL;
     cc__count_start(&stream->count);
     stream->native = native;
+    stream->serial = atomic_fetch_add_explicit(&last_serial, 1, memory_order_relaxed) + 1;
     atomic_init(&stream->context, context);
     stream->owned = stream->is_default = false;
     stream->release = NULL;
@@ -98,6 +101,11 @@ void cc_stream_release(cc_stream *stream)
 CUstream cc_stream_native(const cc_stream *stream)
 {
     return stream->native;
+}
+
+uint64_t cc_stream_serial(const cc_stream *stream)
+{
+    return stream->serial;
 }
 
 bool cc_stream_is_owned(const cc_stream *stream)
