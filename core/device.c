@@ -183,7 +183,7 @@ int cc_device_current(int *ordinal, cc_error *error)
     const cc__device_table *table;
     CUcontext current;
     CUdevice native;
-    cc_device *device;
+    cc_device *device = NULL;
     if (cc__devices(&table, error) || CC__CALL(error, cuCtxGetCurrent, &current))
         return -1;
     if (!current) {
