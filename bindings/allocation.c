@@ -1,30 +1,31 @@
 #include "buffer.h"
 
 #include "errors.h"
+#include "stream.h"
 
-/* Memory that a Python MemoryResource gave to Buffer.from_handle(mr=...). Buffers, their slices and what they export share it;
- * when the last of them is gone, resource.deallocate(pointer, size, stream=stream) is called, once. */
+/* Memory that a Python MemoryResource gave to Buffer.from_handle(mr=...). Buffers, their slices and what they export
+ * share it; when the last of them is gone, resource.deallocate(pointer, size, stream=stream) is called, once. */
 typedef struct allocation_object {
     PyObject_HEAD
-    PyObject *resource; /* NULL once deallocated */
-    PyObject *stream;
-    CUdeviceptr pointer;
-    size_t size;
+    PyObject *resource;       /* NULL once deallocated */
+    PyObject *chosen_stream;  /* given to close() or set_deallocation_stream(); or NULL */
+    PyObject *default_stream; /* for memory that was never used */
+    cc_buffer *core;          /* shared with the Buffers; knows the stream of the last use */
 } allocation_object;
 
 #define allocation_cast(object) ((allocation_object *)(object))
 
-/* ---- for other files --------------------------------------------------------------------------------------------------------- */
+/* ---- for other files -------------------------------------------------------------------------------------------- */
 
-PyObject *allocation_new(module_state *state, PyObject *resource, CUdeviceptr pointer, size_t size)
+PyObject *allocation_new(module_state *state, PyObject *resource, cc_buffer *core)
 {
     allocation_object *self = PyObject_GC_New(allocation_object, state->allocation_type);
     if (self == NULL)
         return NULL;
     self->resource = Py_NewRef(resource);
-    self->stream = Py_NewRef(state->legacy_default_stream);
-    self->pointer = pointer;
-    self->size = size;
+    self->chosen_stream = NULL;
+    self->default_stream = Py_NewRef(state->legacy_default_stream);
+    self->core = cc_buffer_retain(core);
     PyObject_GC_Track(self);
     return (PyObject *)self;
 }
@@ -33,20 +34,37 @@ void allocation_set_stream(PyObject *allocation, PyObject *stream)
 {
     PyObject *old;
     Py_BEGIN_CRITICAL_SECTION(allocation);
-    old = allocation_cast(allocation)->stream;
-    allocation_cast(allocation)->stream = Py_NewRef(stream);
+    old = allocation_cast(allocation)->chosen_stream;
+    allocation_cast(allocation)->chosen_stream = Py_NewRef(stream);
     Py_END_CRITICAL_SECTION();
     Py_XDECREF(old);
 }
 
-/* ---- finalize, dealloc ----------------------------------------------------------------------------------------------------------- */
+/* ---- finalize, dealloc ------------------------------------------------------------------------------------------ */
 
-/* Late in the life of an interpreter the module's state may be gone, so nothing of it is used here. */
+/* The stream for deallocate(): the chosen one, else that of the last use. New reference. Late in the life of an
+ * interpreter the module's state may be gone: the default stream, then. */
+static PyObject *stream_for_deallocate(allocation_object *self)
+{
+    if (self->chosen_stream != NULL)
+        return Py_NewRef(self->chosen_stream);
+    cc_stream *last = cc_buffer_last_stream(self->core);
+    if (last == NULL)
+        return Py_NewRef(self->default_stream);
+    module_state *state = state_of((PyObject *)self);
+    if (state != NULL)
+        return stream_from_core(state, last);
+    cc_stream_release(last);
+    PyErr_Clear();
+    return Py_NewRef(self->default_stream);
+}
+
 static PyObject *call_deallocate(allocation_object *self, PyObject *resource)
 {
+    const cc_buffer_info *memory = cc_buffer_read(self->core);
     PyObject *method = PyObject_GetAttrString(resource, "deallocate");
-    PyObject *args = Py_BuildValue("(KK)", (unsigned long long)self->pointer, (unsigned long long)self->size);
-    PyObject *keywords = Py_BuildValue("{sO}", "stream", self->stream);
+    PyObject *args = Py_BuildValue("(KK)", (unsigned long long)memory->pointer, (unsigned long long)memory->size);
+    PyObject *keywords = Py_BuildValue("{sN}", "stream", stream_for_deallocate(self));
     PyObject *result = NULL;
     if (method != NULL && args != NULL && keywords != NULL)
         result = PyObject_Call(method, args, keywords);
@@ -77,14 +95,16 @@ static int allocation_traverse(PyObject *op, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(op));
     Py_VISIT(allocation_cast(op)->resource);
-    Py_VISIT(allocation_cast(op)->stream);
+    Py_VISIT(allocation_cast(op)->chosen_stream);
+    Py_VISIT(allocation_cast(op)->default_stream);
     return 0;
 }
 
 static int allocation_clear(PyObject *op)
 {
     Py_CLEAR(allocation_cast(op)->resource);
-    Py_CLEAR(allocation_cast(op)->stream);
+    Py_CLEAR(allocation_cast(op)->chosen_stream);
+    Py_CLEAR(allocation_cast(op)->default_stream);
     return 0;
 }
 
@@ -95,11 +115,12 @@ static void allocation_dealloc(PyObject *op)
     PyTypeObject *type = Py_TYPE(op);
     PyObject_GC_UnTrack(op);
     allocation_clear(op);
+    cc_buffer_release(allocation_cast(op)->core);
     type->tp_free(op);
     Py_DECREF(type);
 }
 
-/* ---- spec ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- spec ------------------------------------------------------------------------------------------------------- */
 
 static PyType_Slot allocation_slots[] = {
     {Py_tp_doc, (void *)"Memory that a MemoryResource written in Python gave out. Internal."},

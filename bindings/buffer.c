@@ -7,7 +7,7 @@
 
 static const char ipc_text[] = "buffers cannot be shared between processes yet";
 
-/* ---- helpers, for other files -------------------------------------------------------------------------------------------------- */
+/* ---- helpers, for other files ----------------------------------------------------------------------------------- */
 
 /* Our own resources refer to no Python object; a subclass may. */
 static int may_be_in_a_cycle(const module_state *state, PyObject *resource, PyObject *keeper)
@@ -23,8 +23,7 @@ static buffer_object *make(module_state *state, PyTypeObject *type, cc_buffer *c
                            PyObject *keeper)
 {
     const int is_plain = type == state->buffer_type;
-    buffer_object *self =
-        is_plain ? PyObject_GC_New(buffer_object, type) : (buffer_object *)type->tp_alloc(type, 0);
+    buffer_object *self = is_plain ? PyObject_GC_New(buffer_object, type) : (buffer_object *)type->tp_alloc(type, 0);
     if (self == NULL) {
         cc_buffer_release(core);
         return NULL;
@@ -107,7 +106,7 @@ PyObject *buffer_slice(PyObject *op, size_t start, size_t size)
     return (PyObject *)slice;
 }
 
-/* ---- new, dealloc ---------------------------------------------------------------------------------------------------------------- */
+/* ---- new, dealloc ----------------------------------------------------------------------------------------------- */
 
 static PyObject *buffer_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
@@ -170,32 +169,35 @@ static void buffer_dealloc(PyObject *op)
     Py_DECREF(type);
 }
 
-/* ---- methods: from_handle ------------------------------------------------------------------------------------------------------------ */
+/* ---- methods: from_handle --------------------------------------------------------------------------------------- */
 
-PyDoc_STRVAR(from_handle_doc,
-             "from_handle($type, /, ptr, size, mr=None, owner=None)\n--\n\n"
-             "A Buffer of memory that somebody else allocated.\n\n"
-             "ptr: the address (int, or an object that converts to int); size: int, bytes; both may be 0.\n"
-             "mr: the MemoryResource that allocated it: its deallocate(ptr, size, stream=...) is called once, when the\n"
-             "Buffer and its slices are closed.\n"
-             "owner: any object, kept alive as long; nothing is called.\n"
-             "Raises ValueError (negative size, or both mr and owner given), OverflowError, TypeError.");
+PyDoc_STRVAR(
+    from_handle_doc,
+    "from_handle($type, /, ptr, size, mr=None, owner=None)\n--\n\n"
+    "A Buffer of memory that somebody else allocated.\n\n"
+    "ptr: the address (int, or an object that converts to int); size: int, bytes; both may be 0.\n"
+    "mr: the MemoryResource that allocated it: its deallocate(ptr, size, stream=...) is called once, when the\n"
+    "Buffer and its slices are closed.\n"
+    "owner: any object, kept alive as long; nothing is called.\n"
+    "Raises ValueError (negative size, or both mr and owner given), OverflowError, TypeError.");
 
 static PyObject *wrap(PyTypeObject *class, CUdeviceptr pointer, size_t size, PyObject *resource, PyObject *owner)
 {
     module_state *state = state_of_type(class);
-    PyObject *keeper = resource != NULL ? allocation_new(state, resource, pointer, size) : Py_XNewRef(owner);
-    if (resource != NULL && keeper == NULL)
-        return NULL;
     cc_error error;
     cc_buffer *core;
-    PyObject *buffer = NULL;
-    if (cc_buffer_wrap(pointer, size, NULL, NULL, &core, &error) < 0)
-        raise_error(state, &error);
-    else
-        buffer = (PyObject *)make(state, class, core, resource, keeper);
+    const int status = resource != NULL ? cc_buffer_wrap_ordered(pointer, size, &core, &error)
+                                        : cc_buffer_wrap(pointer, size, NULL, NULL, &core, &error);
+    if (status < 0)
+        return raise_error(state, &error);
+    PyObject *keeper = resource != NULL ? allocation_new(state, resource, core) : Py_XNewRef(owner);
+    if (resource != NULL && keeper == NULL) {
+        cc_buffer_release(core);
+        return NULL;
+    }
+    buffer_object *buffer = make(state, class, core, resource, keeper);
     Py_XDECREF(keeper);
-    return buffer;
+    return (PyObject *)buffer;
 }
 
 static PyObject *buffer_from_handle(PyObject *class, PyObject *const *args, Py_ssize_t count, PyObject *names)
@@ -236,7 +238,25 @@ static PyObject *buffer_from_ipc_descriptor(PyObject *class, PyObject *const *ar
     return raise_not_supported(state_of_type((PyTypeObject *)class), ipc_text);
 }
 
-/* ---- methods: close --------------------------------------------------------------------------------------------------------------------- */
+/* ---- methods: close --------------------------------------------------------------------------------------------- */
+
+void buffer_allocated_on(module_state *state, PyObject *buffer, PyObject *stream)
+{
+    parts taken;
+    cc_stream *core_stream;
+    if (take_parts(buffer, &taken) < 0) {
+        PyErr_Clear(); /* closed already: nobody asks for its stream */
+        return;
+    }
+    if (stream_from_object(state, stream, &core_stream) == 0) {
+        cc_buffer_used_on(taken.core, core_stream);
+        cc_stream_release(core_stream);
+    }
+    PyErr_Clear(); /* what the resource made of it is the resource's */
+    cc_buffer_release(taken.core);
+    Py_XDECREF(taken.resource);
+    Py_XDECREF(taken.keeper);
+}
 
 /* Of a slice, only the use on the stream is noted: the whole is freed in its own order, and after it. */
 static int free_in_order_of(module_state *state, PyObject *op, PyObject *stream)
@@ -263,13 +283,14 @@ static int free_in_order_of(module_state *state, PyObject *op, PyObject *stream)
     return status;
 }
 
-PyDoc_STRVAR(close_doc,
-             "close($self, /, stream=None)\n--\n\n"
-             "Give the memory back.\n\n"
-             "stream: the Stream, or object with __cuda_stream__(), after whose queued work the memory is free; None: the\n"
-             "one that the memory was used on last. Slices and exported views keep the memory until they are gone, too.\n"
-             "Closing twice is allowed; any other use raises ClosedError. A closed stream raises ClosedError and leaves\n"
-             "the buffer open. Driver: cuMemFreeAsync.");
+PyDoc_STRVAR(
+    close_doc,
+    "close($self, /, stream=None)\n--\n\n"
+    "Give the memory back.\n\n"
+    "stream: the Stream, or object with __cuda_stream__(), after whose queued work the memory is free; None: the\n"
+    "one that the memory was used on last. Slices and exported views keep the memory until they are gone, too.\n"
+    "Closing twice is allowed; any other use raises ClosedError. A closed stream raises ClosedError and leaves\n"
+    "the buffer open. Driver: cuMemFreeAsync.");
 
 static PyObject *buffer_close(PyObject *op, PyTypeObject *class, PyObject *const *args, Py_ssize_t count,
                               PyObject *names)
@@ -319,7 +340,7 @@ static PyObject *buffer_exit(PyObject *op, PyObject *const *args, Py_ssize_t cou
     Py_RETURN_FALSE;
 }
 
-/* ---- what the memory is ----------------------------------------------------------------------------------------------------------------- */
+/* ---- what the memory is ----------------------------------------------------------------------------------------- */
 
 /* A resource says what its memory is; a subclass that does not leaves it to the driver. New reference, or NULL: with an
  * exception, or without one where the driver is to be asked. */
@@ -383,7 +404,7 @@ static int is_host_accessible(PyObject *op)
     return yes;
 }
 
-/* ---- buffer protocol, sequence ------------------------------------------------------------------------------------------------------------ */
+/* ---- buffer protocol, sequence ---------------------------------------------------------------------------------- */
 
 static int require_host_access(PyObject *op, PyObject *exception)
 {
@@ -489,7 +510,7 @@ static PyObject *buffer_iterate(PyObject *op)
     return iterator;
 }
 
-/* ---- comparison ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- comparison ------------------------------------------------------------------------------------------------- */
 
 static PyObject *buffer_compare(PyObject *op, PyObject *other, int operation)
 {
@@ -498,8 +519,8 @@ static PyObject *buffer_compare(PyObject *op, PyObject *other, int operation)
     if (!Py_IS_TYPE(other, Py_TYPE(op)) && !buffer_check(state_of(op), other))
         Py_RETURN_NOTIMPLEMENTED;
     const buffer_object *a = buffer_cast(op), *b = buffer_cast(other);
-    const int same = a == b || (a->pointer == b->pointer && a->size == b->size && !buffer_is_closed(op) &&
-                                !buffer_is_closed(other));
+    const int same =
+        a == b || (a->pointer == b->pointer && a->size == b->size && !buffer_is_closed(op) && !buffer_is_closed(other));
     return PyBool_FromLong(same == (operation == Py_EQ));
 }
 
@@ -523,8 +544,7 @@ static PyMethodDef buffer_methods[] = {
     {"from_ipc_descriptor", FUNCTION(buffer_from_ipc_descriptor), METH_KEYWORD_CALL | METH_CLASS,
      from_ipc_descriptor_doc},
     {"close", FUNCTION(buffer_close), METH_CLASS_CALL, close_doc},
-    {"set_deallocation_stream", FUNCTION(buffer_set_deallocation_stream), METH_CLASS_CALL,
-     set_deallocation_stream_doc},
+    {"set_deallocation_stream", FUNCTION(buffer_set_deallocation_stream), METH_CLASS_CALL, set_deallocation_stream_doc},
     {"copy_to", FUNCTION(buffer_copy_to), METH_CLASS_CALL, buffer_copy_to_doc},
     {"copy_from", FUNCTION(buffer_copy_from), METH_CLASS_CALL, buffer_copy_from_doc},
     {"fill", FUNCTION(buffer_fill), METH_CLASS_CALL, buffer_fill_doc},
@@ -540,7 +560,7 @@ static PyMethodDef buffer_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* ---- attributes ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- attributes ------------------------------------------------------------------------------------------------- */
 
 static PyObject *buffer_get_handle(PyObject *op, void *unused)
 {
@@ -648,13 +668,14 @@ static PyGetSetDef buffer_attributes[] = {
 
 static PyMemberDef buffer_members[] = {WEAKREF_MEMBER(buffer_object), {NULL, 0, 0, 0, NULL}};
 
-/* ---- spec ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- spec ------------------------------------------------------------------------------------------------------- */
 
-PyDoc_STRVAR(buffer_doc,
-             "A range of bytes that kernels can use. From Device.allocate(), MemoryResource.allocate() or from_handle().\n\n"
-             "buffer[a:b] is a Buffer of those bytes that shares the memory and keeps it. Where the host can access the\n"
-             "memory, memoryview(buffer), buffer[i] and iteration work, too. A context manager: leaving the block closes\n"
-             "it. Buffers of the same address and size are equal.");
+PyDoc_STRVAR(
+    buffer_doc,
+    "A range of bytes that kernels can use. From Device.allocate(), MemoryResource.allocate() or from_handle().\n\n"
+    "buffer[a:b] is a Buffer of those bytes that shares the memory and keeps it. Where the host can access the\n"
+    "memory, memoryview(buffer), buffer[i] and iteration work, too. A context manager: leaving the block closes\n"
+    "it. Buffers of the same address and size are equal.");
 
 static PyType_Slot buffer_slots[] = {
     {Py_tp_doc, (void *)buffer_doc},

@@ -3,8 +3,8 @@
 
 #include "module.h"
 
-/* `pointer` and `size` say what the Buffer covers. `core` only owns the memory: a slice shares it with what it was cut from,
- * so use on a stream through any of them (cc_buffer_used_on) moves the point where the memory is freed. */
+/* `pointer` and `size` say what the Buffer covers. `core` only owns the memory: a slice shares it with what it was cut
+ * from, so use on a stream through any of them (cc_buffer_used_on) moves the point where the memory is freed. */
 typedef struct buffer_object {
     PyObject_HEAD
     cc_buffer *core;     /* NULL after close() */
@@ -27,10 +27,12 @@ PyObject *buffer_from_core(module_state *state, cc_buffer *core, PyObject *memor
 /* A new reference into core, or NULL with ClosedError. */
 cc_buffer *buffer_hold(PyObject *buffer);
 
+/* Notes the stream that a resource written in Python was asked to allocate on. */
+void buffer_allocated_on(module_state *state, PyObject *buffer, PyObject *stream);
+
 /* buffer_copy.c: the methods that move bytes */
 PyObject *buffer_copy_to(PyObject *op, PyTypeObject *class, PyObject *const *args, Py_ssize_t count, PyObject *names);
-PyObject *buffer_copy_from(PyObject *op, PyTypeObject *class, PyObject *const *args, Py_ssize_t count,
-                           PyObject *names);
+PyObject *buffer_copy_from(PyObject *op, PyTypeObject *class, PyObject *const *args, Py_ssize_t count, PyObject *names);
 PyObject *buffer_fill(PyObject *op, PyTypeObject *class, PyObject *const *args, Py_ssize_t count, PyObject *names);
 extern const char buffer_copy_to_doc[], buffer_copy_from_doc[], buffer_fill_doc[];
 
@@ -43,7 +45,7 @@ extern const char buffer_dlpack_doc[], buffer_dlpack_device_doc[];
 PyObject *buffer_slice(PyObject *buffer, size_t start, size_t size);
 
 /* allocation.c: memory of a MemoryResource written in Python. The last reference calls its deallocate(). */
-PyObject *allocation_new(module_state *state, PyObject *resource, CUdeviceptr pointer, size_t size);
+PyObject *allocation_new(module_state *state, PyObject *resource, cc_buffer *core);
 void allocation_set_stream(PyObject *allocation, PyObject *stream);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* ---- helpers ------------------------------------------------------------------------------------------------------------------- */
+/* ---- helpers ---------------------------------------------------------------------------------------------------- */
 
 /* A Buffer and a stream, both held for one call. */
 typedef struct work {
@@ -68,7 +68,7 @@ static void collect(work *self)
         cc_error_clear(&error);
 }
 
-/* ---- copies between buffers -------------------------------------------------------------------------------------------------------- */
+/* ---- copies between buffers ------------------------------------------------------------------------------------- */
 
 static int copy_between(work *self, PyObject *other, int to_other)
 {
@@ -91,15 +91,16 @@ static int copy_between(work *self, PyObject *other, int to_other)
     return status;
 }
 
-/* ---- copies from and to the host ------------------------------------------------------------------------------------------------------ */
+/* ---- copies from and to the host -------------------------------------------------------------------------------- */
 
 static int get_host_memory(PyObject *object, Py_buffer *view, int writable)
 {
     if (!PyObject_CheckBuffer(object)) {
-        PyErr_Format(PyExc_TypeError,
-                     "the other side of a copy must be a Buffer or an object with the buffer protocol (bytes, bytearray, "
-                     "array.array, a NumPy array), not %.100s",
-                     Py_TYPE(object)->tp_name);
+        PyErr_Format(
+            PyExc_TypeError,
+            "the other side of a copy must be a Buffer or an object with the buffer protocol (bytes, bytearray, "
+            "array.array, a NumPy array), not %.100s",
+            Py_TYPE(object)->tp_name);
         return -1;
     }
     return PyObject_GetBuffer(object, view, PyBUF_ANY_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0));
@@ -145,18 +146,19 @@ static int copy(module_state *state, PyObject *op, PyObject *other, PyObject *st
     work self;
     if (work_begin(&self, state, op, stream) < 0)
         return -1;
-    const int status = buffer_check(state, other) ? copy_between(&self, other, to_other)
-                                                  : copy_with_host(&self, other, to_other);
+    const int status =
+        buffer_check(state, other) ? copy_between(&self, other, to_other) : copy_with_host(&self, other, to_other);
     work_end(&self);
     return status;
 }
 
-/* ---- methods ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- methods ---------------------------------------------------------------------------------------------------- */
 
 const char buffer_copy_to_doc[] =
     "copy_to($self, /, dst=None, *, stream)\n--\n\n"
     "Copy all bytes of this buffer to another place, in the order of a stream.\n\n"
-    "dst: a Buffer, or a writable contiguous object with the buffer protocol, of the same size; None: a new Buffer from\n"
+    "dst: a Buffer, or a writable contiguous object with the buffer protocol, of the same size; None: a new Buffer "
+    "from\n"
     "the same memory resource. A host object is kept alive until the copy is done; its contents are there once the\n"
     "stream was synchronised.\n"
     "stream: a Stream, or an object with __cuda_stream__().\n"
@@ -198,13 +200,13 @@ PyObject *buffer_copy_to(PyObject *op, PyTypeObject *class, PyObject *const *arg
 const char buffer_copy_from_doc[] =
     "copy_from($self, /, src, *, stream)\n--\n\n"
     "Fill this buffer with the bytes of another object, in the order of a stream.\n\n"
-    "src: a Buffer, or a contiguous object with the buffer protocol, of the same size. A host object is kept alive until\n"
+    "src: a Buffer, or a contiguous object with the buffer protocol, of the same size. A host object is kept alive "
+    "until\n"
     "the copy is done; changing it before may change what is copied.\n"
     "stream: a Stream, or an object with __cuda_stream__().\n"
     "Raises ValueError (sizes), TypeError, BufferError, ClosedError, CUDAError. Driver: cuMemcpyAsync.";
 
-PyObject *buffer_copy_from(PyObject *op, PyTypeObject *class, PyObject *const *args, Py_ssize_t count,
-                           PyObject *names)
+PyObject *buffer_copy_from(PyObject *op, PyTypeObject *class, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
     static const parameter_name parameters[] = {NAME("src"), NAME("stream")};
     static const signature wanted = SIGNATURE("Buffer.copy_from", parameters, 1, REQUIRED(0) | REQUIRED(1));
@@ -219,7 +221,8 @@ PyObject *buffer_copy_from(PyObject *op, PyTypeObject *class, PyObject *const *a
 const char buffer_fill_doc[] =
     "fill($self, /, value, *, stream)\n--\n\n"
     "Set all bytes, in the order of a stream.\n\n"
-    "value: an int from 0 to 255, for each byte; or an object of 1, 2 or 4 bytes with the buffer protocol (bytes, a NumPy\n"
+    "value: an int from 0 to 255, for each byte; or an object of 1, 2 or 4 bytes with the buffer protocol (bytes, a "
+    "NumPy\n"
     "scalar) that is repeated: the size must be a multiple of it.\n"
     "stream: a Stream, or an object with __cuda_stream__().\n"
     "Raises OverflowError, ValueError, TypeError, ClosedError, CUDAError. Driver: cuMemsetD8Async, D16, D32.";
@@ -266,8 +269,10 @@ static int fill(work *self, uint32_t pattern, size_t pattern_size)
 {
     const size_t size = self->buffer->size;
     if (size % pattern_size != 0) {
-        PyErr_Format(PyExc_ValueError, "a buffer of %zu bytes cannot be filled with a value of %zu bytes: its size must "
-                                       "be a multiple", size, pattern_size);
+        PyErr_Format(PyExc_ValueError,
+                     "a buffer of %zu bytes cannot be filled with a value of %zu bytes: its size must "
+                     "be a multiple",
+                     size, pattern_size);
         return -1;
     }
     cc_error error;

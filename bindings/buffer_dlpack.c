@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* ---- which kind of memory ---------------------------------------------------------------------------------------------------------------- */
+/* ---- which kind of memory --------------------------------------------------------------------------------------- */
 
 static int read_flag(PyObject *op, const char *name)
 {
@@ -59,7 +59,7 @@ PyObject *buffer_dlpack_device(PyObject *op, PyObject *unused)
     return Py_BuildValue("ii", (int)device.type, (int)device.id);
 }
 
-/* ---- the tensor that is handed out ------------------------------------------------------------------------------------------------------- */
+/* ---- the tensor that is handed out ------------------------------------------------------------------------------ */
 
 /* `held` keeps a Buffer of everything, so that the memory outlives close() here. */
 typedef struct exported {
@@ -150,7 +150,7 @@ static PyObject *make_capsule(module_state *state, PyObject *op, dlpack_device d
     return capsule;
 }
 
-/* ---- the parameters of __dlpack__ --------------------------------------------------------------------------------------------------------- */
+/* ---- the parameters of __dlpack__ ------------------------------------------------------------------------------- */
 
 /* The consumer's stream: None and 1 are the legacy default stream, 2 the thread's own, -1 asks for no ordering. */
 static int read_stream(module_state *state, PyObject *object, CUstream *stream, int *wants_order)
@@ -229,7 +229,8 @@ static int check_wanted_device(PyObject *object, dlpack_device device)
     }
     if (type == device.type && id == device.id)
         return 0;
-    PyErr_Format(PyExc_BufferError, "the buffer is on DLPack device (%d, %d) and is not copied to (%d, %d): use copy_to()",
+    PyErr_Format(PyExc_BufferError,
+                 "the buffer is on DLPack device (%d, %d) and is not copied to (%d, %d): use copy_to()",
                  (int)device.type, (int)device.id, type, id);
     return -1;
 }

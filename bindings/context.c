@@ -14,7 +14,7 @@ typedef struct context_object {
 
 #define context_cast(object) ((context_object *)(object))
 
-/* ---- for other files --------------------------------------------------------------------------------------------------- */
+/* ---- for other files -------------------------------------------------------------------------------------------- */
 
 PyObject *context_from_core(module_state *state, cc_context *core)
 {
@@ -51,7 +51,7 @@ int context_is_closed(PyObject *context)
     return is_closed;
 }
 
-/* ---- new, dealloc -------------------------------------------------------------------------------------------------------- */
+/* ---- new, dealloc ----------------------------------------------------------------------------------------------- */
 
 static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
@@ -71,7 +71,7 @@ static void context_dealloc(PyObject *op)
     Py_DECREF(type);
 }
 
-/* ---- methods --------------------------------------------------------------------------------------------------------------- */
+/* ---- methods ---------------------------------------------------------------------------------------------------- */
 
 PyDoc_STRVAR(close_doc, "close($self, /)\n--\n\n"
                         "Let go of the context.\n\n"
@@ -155,7 +155,7 @@ static PyMethodDef context_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* ---- attributes ------------------------------------------------------------------------------------------------------------ */
+/* ---- attributes ------------------------------------------------------------------------------------------------- */
 
 static PyObject *context_get_handle(PyObject *op, void *unused)
 {
@@ -200,22 +200,17 @@ static PyGetSetDef context_attributes[] = {
 
 static PyMemberDef context_members[] = {WEAKREF_MEMBER(context_object), {NULL, 0, 0, 0, NULL}};
 
-/* ---- spec -------------------------------------------------------------------------------------------------------------------- */
+/* ---- spec ------------------------------------------------------------------------------------------------------- */
 
 PyDoc_STRVAR(context_doc, "A CUDA context: what a device keeps for this process. From Device.context.\n\n"
                           "Contexts of the same handle are equal. A context manager: leaving the block closes it.");
 
 static PyType_Slot context_slots[] = {
-    {Py_tp_doc, (void *)context_doc},
-    {Py_tp_new, context_new},
-    {Py_tp_dealloc, context_dealloc},
-    {Py_tp_repr, context_repr},
-    {Py_tp_hash, context_hash},
-    {Py_tp_richcompare, context_compare},
-    {Py_tp_methods, context_methods},
-    {Py_tp_getset, context_attributes},
-    {Py_tp_members, context_members},
-    {0, NULL},
+    {Py_tp_doc, (void *)context_doc}, {Py_tp_new, context_new},
+    {Py_tp_dealloc, context_dealloc}, {Py_tp_repr, context_repr},
+    {Py_tp_hash, context_hash},       {Py_tp_richcompare, context_compare},
+    {Py_tp_methods, context_methods}, {Py_tp_getset, context_attributes},
+    {Py_tp_members, context_members}, {0, NULL},
 };
 
 PyType_Spec context_spec = {

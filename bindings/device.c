@@ -17,7 +17,7 @@ typedef struct device_frame {
     struct device_frame *outer;
 } device_frame;
 
-/* ---- for other files --------------------------------------------------------------------------------------------------- */
+/* ---- for other files -------------------------------------------------------------------------------------------- */
 
 PyObject *device_new_core(module_state *state, cc_device *core)
 {
@@ -171,7 +171,7 @@ PyObject *device_default_stream_of(module_state *state, device_object *device)
     return kept(device, &device->default_stream, make_default_stream);
 }
 
-/* ---- new ------------------------------------------------------------------------------------------------------------------- */
+/* ---- new -------------------------------------------------------------------------------------------------------- */
 
 static const parameter_name new_parameters[] = {NAME("device_id")};
 static const signature new_signature = SIGNATURE("Device", new_parameters, 1, 0);
@@ -199,15 +199,16 @@ static PyObject *device_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     return device_for(state_of_class(type), given[0]);
 }
 
-/* ---- current device: set_current, with ---------------------------------------------------------------------------------------- */
+/* ---- current device: set_current, with -------------------------------------------------------------------------- */
 
-PyDoc_STRVAR(set_current_doc,
-             "set_current($self, /, ctx=None)\n--\n\n"
-             "Make this device current on the calling thread, for libraries that use the current device.\n\n"
-             "ctx: a Context of this device; None: the device's primary context.\n"
-             "Returns None, or with ctx the Context that was current before (None where none was).\n"
-             "Objects of cuda_core act on their own device and need no call of this. `with device:` restores what was.\n"
-             "Raises ValueError for a context of another device. Driver: cuCtxSetCurrent.");
+PyDoc_STRVAR(
+    set_current_doc,
+    "set_current($self, /, ctx=None)\n--\n\n"
+    "Make this device current on the calling thread, for libraries that use the current device.\n\n"
+    "ctx: a Context of this device; None: the device's primary context.\n"
+    "Returns None, or with ctx the Context that was current before (None where none was).\n"
+    "Objects of cuda_core act on their own device and need no call of this. `with device:` restores what was.\n"
+    "Raises ValueError for a context of another device. Driver: cuCtxSetCurrent.");
 
 static int make_current(module_state *state, CUcontext native)
 {
@@ -338,7 +339,7 @@ static PyObject *device_exit(PyObject *op, PyObject *const *args, Py_ssize_t cou
     Py_RETURN_FALSE;
 }
 
-/* ---- methods --------------------------------------------------------------------------------------------------------------- */
+/* ---- methods ---------------------------------------------------------------------------------------------------- */
 
 PyDoc_STRVAR(create_stream_doc,
              "create_stream($self, /, obj=None, options=None)\n--\n\n"
@@ -513,7 +514,7 @@ static PyMethodDef device_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* ---- attributes ------------------------------------------------------------------------------------------------------------ */
+/* ---- attributes ------------------------------------------------------------------------------------------------- */
 
 static PyObject *make_name(module_state *state, device_object *self)
 {
@@ -723,7 +724,7 @@ static PyMemberDef device_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-/* ---- traverse, clear, dealloc ------------------------------------------------------------------------------------------------ */
+/* ---- traverse, clear, dealloc ----------------------------------------------------------------------------------- */
 
 static int device_traverse(PyObject *op, visitproc visit, void *arg)
 {
@@ -767,15 +768,16 @@ static void device_dealloc(PyObject *op)
     Py_DECREF(type);
 }
 
-/* ---- spec -------------------------------------------------------------------------------------------------------------------- */
+/* ---- spec ------------------------------------------------------------------------------------------------------- */
 
-PyDoc_STRVAR(device_doc,
-             "Device(device_id=None)\n--\n\n"
-             "A CUDA device. There is one object a device: Device(0) is Device(0).\n\n"
-             "device_id: the device's number (int), or a Device; None: the device that is current on this thread, else\n"
-             "device 0. Raises ValueError where there is no such device.\n\n"
-             "Everything made from a device acts on it, whatever device is current. `with Device(1):` makes it current\n"
-             "for other libraries, and restores what was.");
+PyDoc_STRVAR(
+    device_doc,
+    "Device(device_id=None)\n--\n\n"
+    "A CUDA device. There is one object a device: Device(0) is Device(0).\n\n"
+    "device_id: the device's number (int), or a Device; None: the device that is current on this thread, else\n"
+    "device 0. Raises ValueError where there is no such device.\n\n"
+    "Everything made from a device acts on it, whatever device is current. `with Device(1):` makes it current\n"
+    "for other libraries, and restores what was.");
 
 static PyType_Slot device_slots[] = {
     {Py_tp_doc, (void *)device_doc},

@@ -5,7 +5,7 @@
 #include "options.h"
 #include "parse.h"
 
-/* ---- for other files ----------------------------------------------------------------------------------------------------------------- */
+/* ---- for other files -------------------------------------------------------------------------------------------- */
 
 static int set_default_pool(module_state *state, PyObject *op, cc_device *device)
 {
@@ -31,7 +31,7 @@ PyObject *device_memory_resource_default(module_state *state, cc_device *device)
     return op;
 }
 
-/* ---- init ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- init ------------------------------------------------------------------------------------------------------- */
 
 static int read_options(module_state *state, PyObject *options, size_t *max_size)
 {
@@ -84,14 +84,14 @@ static int device_memory_resource_init(PyObject *op, PyObject *args, PyObject *k
     return set_new_pool(state, op, device->core, given[1]);
 }
 
-/* ---- methods ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- methods ---------------------------------------------------------------------------------------------------- */
 
 PyDoc_STRVAR(from_allocation_handle_doc,
              "from_allocation_handle($type, /, device_id, alloc_handle)\n--\n\n"
              "Memory pools cannot be shared between processes yet: raises NotSupportedError.");
 
-static PyObject *device_memory_resource_from_allocation_handle(PyObject *class, PyObject *const *args,
-                                                               Py_ssize_t count, PyObject *names)
+static PyObject *device_memory_resource_from_allocation_handle(PyObject *class, PyObject *const *args, Py_ssize_t count,
+                                                               PyObject *names)
 {
     static const parameter_name parameters[] = {NAME("device_id"), NAME("alloc_handle")};
     static const signature wanted =
@@ -110,9 +110,9 @@ static PyObject *device_memory_resource_repr(PyObject *op)
         PyErr_Clear();
         return PyUnicode_FromFormat("<%s, closed>", Py_TYPE(op)->tp_name);
     }
-    PyObject *text = PyUnicode_FromFormat("<%s of device %d, %s pool>", Py_TYPE(op)->tp_name,
-                                          cc_device_ordinal(cc_pool_device(pool)),
-                                          cc_pool_is_owned(pool) ? "own" : "default");
+    PyObject *text =
+        PyUnicode_FromFormat("<%s of device %d, %s pool>", Py_TYPE(op)->tp_name,
+                             cc_device_ordinal(cc_pool_device(pool)), cc_pool_is_owned(pool) ? "own" : "default");
     cc_pool_release(pool);
     return text;
 }
@@ -123,7 +123,7 @@ static PyMethodDef device_memory_resource_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* ---- attributes ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- attributes ------------------------------------------------------------------------------------------------- */
 
 static PyObject *device_memory_resource_get_device_id(PyObject *op, void *unused)
 {
@@ -256,22 +256,24 @@ static PyGetSetDef device_memory_resource_attributes[] = {
     {"is_host_accessible", device_memory_resource_get_is_host_accessible, NULL,
      "False: the host cannot use the memory directly (bool).", NULL},
     {"peer_accessible_by", device_memory_resource_get_peers, device_memory_resource_set_peers,
-     "The numbers of the other devices whose kernels can use the memory (tuple of int); set to a sequence of Device or\n"
+     "The numbers of the other devices whose kernels can use the memory (tuple of int); set to a sequence of Device "
+     "or\n"
      "int. Driver: cuMemPoolGetAccess, cuMemPoolSetAccess.",
      NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-/* ---- spec ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- spec ------------------------------------------------------------------------------------------------------- */
 
-PyDoc_STRVAR(device_memory_resource_doc,
-             "DeviceMemoryResource(device_id, options=None)\n--\n\n"
-             "Device memory in stream order, from a pool.\n\n"
-             "device_id: a Device or its number (int).\n"
-             "options: None for the device's default pool, which other libraries share; DeviceMemoryResourceOptions, or a\n"
-             "dict of its fields, for a pool of its own.\n"
-             "Raises ValueError (no such device), NotSupportedError (no pools), CUDAError. A context manager: leaving the\n"
-             "block closes it. Driver: cuDeviceGetDefaultMemPool, cuMemPoolCreate.");
+PyDoc_STRVAR(
+    device_memory_resource_doc,
+    "DeviceMemoryResource(device_id, options=None)\n--\n\n"
+    "Device memory in stream order, from a pool.\n\n"
+    "device_id: a Device or its number (int).\n"
+    "options: None for the device's default pool, which other libraries share; DeviceMemoryResourceOptions, or a\n"
+    "dict of its fields, for a pool of its own.\n"
+    "Raises ValueError (no such device), NotSupportedError (no pools), CUDAError. A context manager: leaving the\n"
+    "block closes it. Driver: cuDeviceGetDefaultMemPool, cuMemPoolCreate.");
 
 static PyType_Slot device_memory_resource_slots[] = {
     {Py_tp_doc, (void *)device_memory_resource_doc},

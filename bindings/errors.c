@@ -66,7 +66,7 @@ int errors_ready(module_state *state, PyObject *module)
     return show_message_as_it_is(state->KernelNotFoundError);
 }
 
-/* ---- from a status to an exception --------------------------------------------------------------------------------- */
+/* ---- from a status to an exception ------------------------------------------------------------------------------ */
 
 static PyObject *class_of_driver_error(const module_state *state, int code)
 {
@@ -121,7 +121,7 @@ static PyObject *class_of(const module_state *state, const cc_error *error)
         return class_of_core_error(state, error->code);
     if (error->domain == CC_DOMAIN_NVRTC)
         return error->log != NULL || strcmp(error->name, "NVRTC_ERROR_COMPILATION") == 0 ? state->CompileError
-                                                                                          : state->CUDAError;
+                                                                                         : state->CUDAError;
     return class_of_driver_error(state, error->code);
 }
 
@@ -196,7 +196,7 @@ PyObject *raise_error(module_state *state, cc_error *error)
     return raise_error_about(state, error, NULL);
 }
 
-/* ---- what bindings refuse by themselves ------------------------------------------------------------------------------ */
+/* ---- what bindings refuse by themselves ------------------------------------------------------------------------- */
 
 PyObject *raise_closed(module_state *state, const char *what)
 {

@@ -19,7 +19,7 @@ typedef struct event_object {
 
 static const char ipc_text[] = "events cannot be shared between processes yet";
 
-/* ---- helpers, for other files ------------------------------------------------------------------------------------------------ */
+/* ---- helpers, for other files ----------------------------------------------------------------------------------- */
 
 static int read_flags(module_state *state, PyObject *options, unsigned *flags)
 {
@@ -104,7 +104,7 @@ static int event_is_closed(PyObject *event)
     return is_closed;
 }
 
-/* ---- new, dealloc ---------------------------------------------------------------------------------------------------------------- */
+/* ---- new, dealloc ----------------------------------------------------------------------------------------------- */
 
 static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
@@ -123,7 +123,7 @@ static void event_dealloc(PyObject *op)
     Py_DECREF(type);
 }
 
-/* ---- methods --------------------------------------------------------------------------------------------------------------------- */
+/* ---- methods ---------------------------------------------------------------------------------------------------- */
 
 PyDoc_STRVAR(close_doc, "close($self, /)\n--\n\n"
                         "Destroy the event; who waits for it still does.\n\n"
@@ -141,9 +141,10 @@ static PyObject *event_close(PyObject *op, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(sync_doc, "sync($self, /)\n--\n\n"
-                       "Wait until the work that the event was recorded after is done; at once where it was never recorded.\n\n"
-                       "Raises CUDAError for an error in that work. Driver: cuEventSynchronize.");
+PyDoc_STRVAR(sync_doc,
+             "sync($self, /)\n--\n\n"
+             "Wait until the work that the event was recorded after is done; at once where it was never recorded.\n\n"
+             "Raises CUDAError for an error in that work. Driver: cuEventSynchronize.");
 
 static PyObject *event_sync(PyObject *op, PyObject *unused)
 {
@@ -252,7 +253,7 @@ static PyMethodDef event_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* ---- attributes ------------------------------------------------------------------------------------------------------------------ */
+/* ---- attributes ------------------------------------------------------------------------------------------------- */
 
 static PyObject *event_get_is_done(PyObject *op, void *unused)
 {
@@ -333,7 +334,8 @@ static PyGetSetDef event_attributes[] = {
     {"handle", event_get_handle, NULL, "The CUevent (int).", NULL},
     {"context", event_get_context, NULL, "The Context that the event was made in.", NULL},
     {"device", event_get_device, NULL, "The Device that the event was made on.", NULL},
-    {"is_timing_enabled", event_get_is_timing_enabled, NULL, "True where `end - start` can use the event (bool).", NULL},
+    {"is_timing_enabled", event_get_is_timing_enabled, NULL, "True where `end - start` can use the event (bool).",
+     NULL},
     {"is_blocking_sync", event_get_is_blocking_sync, NULL,
      "True where sync() lets the processor sleep, False where it polls (bool).", NULL},
     {"is_ipc_enabled", event_get_is_ipc_enabled, NULL, "True where other processes can use the event (bool).", NULL},
@@ -345,26 +347,21 @@ static PyGetSetDef event_attributes[] = {
 
 static PyMemberDef event_members[] = {WEAKREF_MEMBER(event_object), {NULL, 0, 0, 0, NULL}};
 
-/* ---- spec ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- spec ------------------------------------------------------------------------------------------------------- */
 
-PyDoc_STRVAR(event_doc,
-             "A mark in a stream of work. From Device.create_event() or Stream.record().\n\n"
-             "`end - start` is the time between two events in milliseconds (float; both made with timing_enabled=True,\n"
-             "recorded, and done). A context manager: leaving the block closes it. Driver: cuEventElapsedTime.");
+PyDoc_STRVAR(
+    event_doc,
+    "A mark in a stream of work. From Device.create_event() or Stream.record().\n\n"
+    "`end - start` is the time between two events in milliseconds (float; both made with timing_enabled=True,\n"
+    "recorded, and done). A context manager: leaving the block closes it. Driver: cuEventElapsedTime.");
 
 static PyType_Slot event_slots[] = {
-    {Py_tp_doc, (void *)event_doc},
-    {Py_tp_new, event_new},
-    {Py_tp_dealloc, event_dealloc},
-    {Py_tp_repr, event_repr},
-    {Py_tp_hash, event_hash},
-    {Py_tp_richcompare, event_compare},
-    {Py_nb_subtract, event_subtract},
-    {Py_nb_inplace_subtract, event_inplace_subtract},
-    {Py_tp_methods, event_methods},
-    {Py_tp_getset, event_attributes},
-    {Py_tp_members, event_members},
-    {0, NULL},
+    {Py_tp_doc, (void *)event_doc},   {Py_tp_new, event_new},
+    {Py_tp_dealloc, event_dealloc},   {Py_tp_repr, event_repr},
+    {Py_tp_hash, event_hash},         {Py_tp_richcompare, event_compare},
+    {Py_nb_subtract, event_subtract}, {Py_nb_inplace_subtract, event_inplace_subtract},
+    {Py_tp_methods, event_methods},   {Py_tp_getset, event_attributes},
+    {Py_tp_members, event_members},   {0, NULL},
 };
 
 PyType_Spec event_spec = {

@@ -6,7 +6,7 @@
 #include "parse.h"
 #include "stream.h"
 
-/* ---- helpers ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- helpers ---------------------------------------------------------------------------------------------------- */
 
 /* Page-locked memory is every device's; the context that it is made in is only a means. */
 static cc_context *some_context(module_state *state)
@@ -27,12 +27,13 @@ static int check_stream(module_state *state, PyObject *stream)
     return 0;
 }
 
-/* ---- methods ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- methods ---------------------------------------------------------------------------------------------------- */
 
-PyDoc_STRVAR(allocate_doc, "allocate($self, /, size, *, stream=None)\n--\n\n"
-                           "A new Buffer of `size` bytes of page-locked host memory, at once.\n\n"
-                           "size: int, bytes; 0 is allowed. stream: not used.\n"
-                           "Raises ValueError (negative size), OverflowError, OutOfMemoryError. Driver: cuMemHostAlloc.");
+PyDoc_STRVAR(allocate_doc,
+             "allocate($self, /, size, *, stream=None)\n--\n\n"
+             "A new Buffer of `size` bytes of page-locked host memory, at once.\n\n"
+             "size: int, bytes; 0 is allowed. stream: not used.\n"
+             "Raises ValueError (negative size), OverflowError, OutOfMemoryError. Driver: cuMemHostAlloc.");
 
 static PyObject *legacy_pinned_allocate(PyObject *op, PyTypeObject *class, PyObject *const *args, Py_ssize_t count,
                                         PyObject *names)
@@ -58,11 +59,10 @@ static PyObject *legacy_pinned_allocate(PyObject *op, PyTypeObject *class, PyObj
     return status < 0 ? raise_error(state, &error) : buffer_from_core(state, core, op, NULL);
 }
 
-PyDoc_STRVAR(deallocate_doc,
-             "deallocate($self, /, ptr, size, *, stream=None)\n--\n\n"
-             "Free page-locked memory that no Buffer owns; Buffer.close() frees a Buffer's.\n\n"
-             "ptr: int; size: int, bytes; stream: where given, its queued work is waited for first.\n"
-             "Raises CUDAError. Driver: cuMemFreeHost.");
+PyDoc_STRVAR(deallocate_doc, "deallocate($self, /, ptr, size, *, stream=None)\n--\n\n"
+                             "Free page-locked memory that no Buffer owns; Buffer.close() frees a Buffer's.\n\n"
+                             "ptr: int; size: int, bytes; stream: where given, its queued work is waited for first.\n"
+                             "Raises CUDAError. Driver: cuMemFreeHost.");
 
 static int wait_for(module_state *state, PyObject *stream)
 {
@@ -118,7 +118,7 @@ static PyMethodDef legacy_pinned_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* ---- attributes ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- attributes ------------------------------------------------------------------------------------------------- */
 
 static PyObject *legacy_pinned_get_true(PyObject *op, void *unused)
 {
@@ -139,7 +139,7 @@ static PyGetSetDef legacy_pinned_attributes[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-/* ---- spec ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- spec ------------------------------------------------------------------------------------------------------- */
 
 PyDoc_STRVAR(legacy_pinned_doc, "LegacyPinnedMemoryResource()\n--\n\n"
                                 "Page-locked host memory, outside any pool and any stream's order; on every driver.\n\n"

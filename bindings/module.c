@@ -18,7 +18,7 @@
 #include "functions.def"
 #undef FUNCTIONS
 
-/* ---- what is shared -------------------------------------------------------------------------------------------------- */
+/* ---- what is shared --------------------------------------------------------------------------------------------- */
 
 module_state *state_of_type(PyTypeObject *type)
 {
@@ -91,7 +91,7 @@ int address_from_object(PyObject *object, const char *what, uint64_t *address)
     return 0;
 }
 
-/* ---- the driver ------------------------------------------------------------------------------------------------------- */
+/* ---- the driver ------------------------------------------------------------------------------------------------- */
 
 static int make_devices(module_state *state)
 {
@@ -163,7 +163,7 @@ int open_driver_slowly(module_state *state)
     return status == 0 && made ? warn_of_emulator(state) : status;
 }
 
-/* ---- making the module ------------------------------------------------------------------------------------------------- */
+/* ---- making the module ------------------------------------------------------------------------------------------ */
 
 static PyTypeObject *make_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, vectorcallfunc vectorcall)
 {
@@ -329,7 +329,7 @@ static PyModuleDef_Slot module_slots[] = {
 PyDoc_STRVAR(module_doc, "CUDA's objects as Python objects. Use the package cuda_core: this module is its inside.");
 
 struct PyModuleDef cuda_core_module = {
-    PyModuleDef_HEAD_INIT,
+    .m_base = PyModuleDef_HEAD_INIT,
     .m_name = "cuda_core._core",
     .m_doc = module_doc,
     .m_size = sizeof(module_state),

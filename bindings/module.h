@@ -1,11 +1,12 @@
 /* What the files of bindings/ share: the state of the module, one an interpreter, and how it is reached.
  *
- * Each Python type has one file in a fixed order: struct, cast macro, helpers, new, dealloc, methods, members and getset,
- * traverse and clear, slots, spec. A type that others use has a header beside it.
+ * Each Python type has one file in a fixed order: struct, cast macro, helpers, new, dealloc, methods, members and
+ * getset, traverse and clear, slots, spec. A type that others use has a header beside it.
  *
- * Locking. A struct's pointer into core is read and changed under the object's critical section (free-threaded Python) or the
- * GIL. A call that gives up the GIL first takes a reference to the core object (`X_hold`), so that close() on another thread
- * leaves it alive, and drops it afterwards. close() sets the pointer to NULL before it lets go of anything. */
+ * Locking. A struct's pointer into core is read and changed under the object's critical section (free-threaded Python)
+ * or the GIL. A call that gives up the GIL first takes a reference to the core object (`X_hold`), so that close() on
+ * another thread leaves it alive, and drops it afterwards. close() sets the pointer to NULL before it lets go of
+ * anything. */
 #ifndef CUDA_CORE_BINDINGS_MODULE_H
 #define CUDA_CORE_BINDINGS_MODULE_H
 
@@ -28,10 +29,10 @@
         "__weaklistoffset__", T_PYSSIZET, offsetof(type, weak_references), READONLY, NULL                              \
     }
 
-#define METH_KEYWORD_CALL (METH_FASTCALL | METH_KEYWORDS)              /* (self, args, count, names) */
-#define METH_CLASS_CALL (METH_METHOD | METH_FASTCALL | METH_KEYWORDS)  /* (self, defining class, args, count, names) */
+#define METH_KEYWORD_CALL (METH_FASTCALL | METH_KEYWORDS)               /* (self, args, count, names) */
+#define METH_CLASS_CALL   (METH_METHOD | METH_FASTCALL | METH_KEYWORDS) /* (self, defining class, args, count, names) */
 
-#define FUNCTION(name) ((PyCFunction)(void (*)(void))(name))           /* of any signature, for a PyMethodDef */
+#define FUNCTION(name) ((PyCFunction)(void (*)(void))(name)) /* of any signature, for a PyMethodDef */
 
 typedef struct mailbox mailbox;
 
@@ -49,7 +50,7 @@ typedef struct module_state {
     PyTypeObject *compute_capability_type; /* structseqs: made otherwise than the types of types.def */
     PyTypeObject *parameter_info_type;
     PyTypeObject *block_size_type; /* of KernelOccupancy.max_potential_block_size */
-    PyObject **devices;                    /* one Device an ordinal; NULL until the driver is open */
+    PyObject **devices;            /* one Device an ordinal; NULL until the driver is open */
     int device_count;
     PyObject *legacy_default_stream, *per_thread_default_stream;
     mailbox *mailbox; /* what core let go of while this interpreter was not running: release.c */
@@ -81,8 +82,8 @@ static inline const char *address_text(uint64_t address, char text[24])
     return text;
 }
 
-/* Opens the driver at the first call, makes the Device objects and warns when the emulator was chosen for want of a GPU.
- * 0, or -1 with an exception. After the first time, one load. */
+/* Opens the driver at the first call, makes the Device objects and warns when the emulator was chosen for want of a
+ * GPU. 0, or -1 with an exception. After the first time, one load. */
 int open_driver_slowly(module_state *state);
 
 static inline int driver_ready(module_state *state)

@@ -20,7 +20,8 @@ static int refuse_keys(PyObject *options, const char *class_name, const char *co
             i++;
         if (i < count)
             continue;
-        PyObject *longer = unknown == NULL ? PyUnicode_FromFormat("%R", key) : PyUnicode_FromFormat("%U, %R", unknown, key);
+        PyObject *longer =
+            unknown == NULL ? PyUnicode_FromFormat("%R", key) : PyUnicode_FromFormat("%U, %R", unknown, key);
         Py_XDECREF(unknown);
         unknown = longer;
         if (unknown == NULL)

@@ -1,5 +1,5 @@
-/* Keyword parsing for METH_FASTCALL | METH_KEYWORDS, shared by all. A call that is right costs a copy and a compare a name; what
- * is wrong with the others is said by parse.c in the words CPython uses for Python functions.
+/* Keyword parsing for METH_FASTCALL | METH_KEYWORDS, shared by all. A call that is right costs a copy and a compare a
+ * name; what is wrong with the others is said by parse.c in the words CPython uses for Python functions.
  *
  *     static const parameter_name copy_to_names[] = {NAME("dst"), NAME("stream")};
  *     static const signature copy_to_signature = SIGNATURE("Buffer.copy_to", copy_to_names, 1, REQUIRED(1));
@@ -7,8 +7,8 @@
  *     if (parse_arguments(&copy_to_signature, args, count, names, given) < 0)
  *         return NULL;
  *
- * Parameters come in the order positional-only (names NAME("")), positional, keyword-only. `given` holds borrowed references, NULL
- * for a parameter that was left out. */
+ * Parameters come in the order positional-only (names NAME("")), positional, keyword-only. `given` holds borrowed
+ * references, NULL for a parameter that was left out. */
 #ifndef CUDA_CORE_BINDINGS_PARSE_H
 #define CUDA_CORE_BINDINGS_PARSE_H
 

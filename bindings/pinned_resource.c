@@ -7,7 +7,7 @@
 
 #include <limits.h>
 
-/* ---- init ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- init ------------------------------------------------------------------------------------------------------- */
 
 static int read_numa_id(PyObject *value, int *numa_id)
 {
@@ -74,14 +74,14 @@ static int pinned_memory_resource_init(PyObject *op, PyObject *args, PyObject *k
     return 0;
 }
 
-/* ---- methods ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- methods ---------------------------------------------------------------------------------------------------- */
 
 PyDoc_STRVAR(from_allocation_handle_doc,
              "from_allocation_handle($type, /, alloc_handle)\n--\n\n"
              "Memory pools cannot be shared between processes yet: raises NotSupportedError.");
 
-static PyObject *pinned_memory_resource_from_allocation_handle(PyObject *class, PyObject *const *args,
-                                                               Py_ssize_t count, PyObject *names)
+static PyObject *pinned_memory_resource_from_allocation_handle(PyObject *class, PyObject *const *args, Py_ssize_t count,
+                                                               PyObject *names)
 {
     static const parameter_name parameters[] = {NAME("alloc_handle")};
     static const signature wanted =
@@ -99,7 +99,7 @@ static PyMethodDef pinned_memory_resource_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* ---- attributes ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- attributes ------------------------------------------------------------------------------------------------- */
 
 static PyObject *pinned_memory_resource_get_device_id(PyObject *op, void *unused)
 {
@@ -126,7 +126,7 @@ static PyMemberDef pinned_memory_resource_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-/* ---- spec ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- spec ------------------------------------------------------------------------------------------------------- */
 
 PyDoc_STRVAR(pinned_memory_resource_doc,
              "PinnedMemoryResource(options=None)\n--\n\n"

@@ -10,7 +10,7 @@ typedef struct pool_attributes_object {
 
 #define pool_attributes_cast(object) ((pool_attributes_object *)(object))
 
-/* ---- the table --------------------------------------------------------------------------------------------------------------------- */
+/* ---- the table -------------------------------------------------------------------------------------------------- */
 
 typedef enum row_kind { FLAG, BYTES, HIGH_MARK, READ_ONLY } row_kind;
 
@@ -29,7 +29,7 @@ static row reserved_high = {"reserved_mem_high", CU_MEMPOOL_ATTR_RESERVED_MEM_HI
 static row used_current = {"used_mem_current", CU_MEMPOOL_ATTR_USED_MEM_CURRENT, READ_ONLY};
 static row used_high = {"used_mem_high", CU_MEMPOOL_ATTR_USED_MEM_HIGH, HIGH_MARK};
 
-/* ---- for other files ----------------------------------------------------------------------------------------------------------------- */
+/* ---- for other files -------------------------------------------------------------------------------------------- */
 
 PyObject *pool_attributes_new(module_state *state, cc_pool *core)
 {
@@ -53,7 +53,7 @@ static void pool_attributes_dealloc(PyObject *op)
     Py_DECREF(type);
 }
 
-/* ---- attributes ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- attributes ------------------------------------------------------------------------------------------------- */
 
 static PyObject *get_row(PyObject *op, void *closure)
 {
@@ -142,18 +142,15 @@ static PyGetSetDef pool_attributes_attributes[] = {
 
 static PyMemberDef pool_attributes_members[] = {WEAKREF_MEMBER(pool_attributes_object), {NULL, 0, 0, 0, NULL}};
 
-/* ---- spec ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- spec ------------------------------------------------------------------------------------------------------- */
 
 PyDoc_STRVAR(pool_attributes_doc, "The attributes of a memory pool, read at each access. From the `attributes` of a\n"
                                   "memory resource. Driver: cuMemPoolGetAttribute, cuMemPoolSetAttribute.");
 
 static PyType_Slot pool_attributes_slots[] = {
-    {Py_tp_doc, (void *)pool_attributes_doc},
-    {Py_tp_dealloc, pool_attributes_dealloc},
-    {Py_tp_repr, pool_attributes_repr},
-    {Py_tp_getset, pool_attributes_attributes},
-    {Py_tp_members, pool_attributes_members},
-    {0, NULL},
+    {Py_tp_doc, (void *)pool_attributes_doc}, {Py_tp_dealloc, pool_attributes_dealloc},
+    {Py_tp_repr, pool_attributes_repr},       {Py_tp_getset, pool_attributes_attributes},
+    {Py_tp_members, pool_attributes_members}, {0, NULL},
 };
 
 PyType_Spec pool_attributes_spec = {

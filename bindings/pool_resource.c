@@ -8,7 +8,7 @@
 
 static const char ipc_text[] = "memory pools cannot be shared between processes yet";
 
-/* ---- for other files ----------------------------------------------------------------------------------------------------------------- */
+/* ---- for other files -------------------------------------------------------------------------------------------- */
 
 cc_pool *pool_hold(PyObject *resource)
 {
@@ -79,15 +79,14 @@ void pool_resource_dealloc(PyObject *op)
     Py_DECREF(type);
 }
 
-/* ---- methods ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- methods ---------------------------------------------------------------------------------------------------- */
 
-PyDoc_STRVAR(allocate_doc,
-             "allocate($self, /, size, *, stream)\n--\n\n"
-             "A new Buffer of `size` bytes from the pool, in the order of a stream.\n\n"
-             "size: int, bytes; 0 is allowed and takes no memory.\n"
-             "stream: a Stream, or an object with __cuda_stream__().\n"
-             "Raises ValueError (negative size), OverflowError, OutOfMemoryError, ClosedError.\n"
-             "Driver: cuMemAllocFromPoolAsync.");
+PyDoc_STRVAR(allocate_doc, "allocate($self, /, size, *, stream)\n--\n\n"
+                           "A new Buffer of `size` bytes from the pool, in the order of a stream.\n\n"
+                           "size: int, bytes; 0 is allowed and takes no memory.\n"
+                           "stream: a Stream, or an object with __cuda_stream__().\n"
+                           "Raises ValueError (negative size), OverflowError, OutOfMemoryError, ClosedError.\n"
+                           "Driver: cuMemAllocFromPoolAsync.");
 
 static PyObject *pool_resource_allocate(PyObject *op, PyTypeObject *class, PyObject *const *args, Py_ssize_t count,
                                         PyObject *names)
@@ -100,11 +99,12 @@ static PyObject *pool_resource_allocate(PyObject *op, PyTypeObject *class, PyObj
     return pool_resource_allocate_from(state_of_class(class), op, given[0], given[1]);
 }
 
-PyDoc_STRVAR(deallocate_doc,
-             "deallocate($self, /, ptr, size, *, stream)\n--\n\n"
-             "Free memory of the pool that no Buffer owns, in the order of a stream; Buffer.close() frees a Buffer's.\n\n"
-             "ptr: int; size: int, bytes; stream: a Stream, or an object with __cuda_stream__().\n"
-             "Raises TypeError, CUDAError, ClosedError. Driver: cuMemFreeAsync.");
+PyDoc_STRVAR(
+    deallocate_doc,
+    "deallocate($self, /, ptr, size, *, stream)\n--\n\n"
+    "Free memory of the pool that no Buffer owns, in the order of a stream; Buffer.close() frees a Buffer's.\n\n"
+    "ptr: int; size: int, bytes; stream: a Stream, or an object with __cuda_stream__().\n"
+    "Raises TypeError, CUDAError, ClosedError. Driver: cuMemFreeAsync.");
 
 static int free_raw(module_state *state, cc_pool *pool, CUdeviceptr pointer, PyObject *stream)
 {
@@ -126,8 +126,7 @@ static PyObject *pool_resource_deallocate(PyObject *op, PyTypeObject *class, PyO
                                           PyObject *names)
 {
     static const parameter_name parameters[] = {NAME("ptr"), NAME("size"), NAME("stream")};
-    static const signature wanted =
-        SIGNATURE("deallocate", parameters, 2, REQUIRED(0) | REQUIRED(1) | REQUIRED(2));
+    static const signature wanted = SIGNATURE("deallocate", parameters, 2, REQUIRED(0) | REQUIRED(1) | REQUIRED(2));
     PyObject *given[3];
     uint64_t pointer;
     size_t size;
@@ -147,9 +146,10 @@ static PyObject *pool_resource_deallocate(PyObject *op, PyTypeObject *class, PyO
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(close_doc, "close($self, /)\n--\n\n"
-                        "Let go of the pool; buffers from it keep what they need.\n\n"
-                        "Closing twice is allowed; any other use after it raises ClosedError. Driver: cuMemPoolDestroy.");
+PyDoc_STRVAR(close_doc,
+             "close($self, /)\n--\n\n"
+             "Let go of the pool; buffers from it keep what they need.\n\n"
+             "Closing twice is allowed; any other use after it raises ClosedError. Driver: cuMemPoolDestroy.");
 
 static PyObject *pool_resource_close(PyObject *op, PyObject *unused)
 {
@@ -207,7 +207,7 @@ static PyMethodDef pool_resource_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* ---- attributes ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- attributes ------------------------------------------------------------------------------------------------- */
 
 static PyObject *pool_resource_get_handle(PyObject *op, void *unused)
 {
@@ -287,7 +287,7 @@ static PyGetSetDef pool_resource_attributes[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-/* ---- spec ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- spec ------------------------------------------------------------------------------------------------------- */
 
 static PyType_Slot pool_resource_slots[] = {
     {Py_tp_doc, (void *)"A MemoryResource on a pool of stream-ordered memory."},

@@ -11,7 +11,7 @@ typedef struct device_properties_object {
 
 #define device_properties_cast(object) ((device_properties_object *)(object))
 
-/* ---- the table ------------------------------------------------------------------------------------------------------------ */
+/* ---- the table -------------------------------------------------------------------------------------------------- */
 
 typedef enum property_kind { NUMBER, FLAG } property_kind;
 
@@ -51,7 +51,7 @@ static const property *find_property(PyObject *name)
     return NULL;
 }
 
-/* ---- for other files ------------------------------------------------------------------------------------------------------- */
+/* ---- for other files -------------------------------------------------------------------------------------------- */
 
 PyObject *device_properties_new(module_state *state, cc_device *core)
 {
@@ -63,7 +63,7 @@ PyObject *device_properties_new(module_state *state, cc_device *core)
     return (PyObject *)self;
 }
 
-/* ---- new, dealloc ---------------------------------------------------------------------------------------------------------- */
+/* ---- new, dealloc ----------------------------------------------------------------------------------------------- */
 
 static PyObject *device_properties_refuse_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
@@ -81,7 +81,7 @@ static void device_properties_dealloc(PyObject *op)
     Py_DECREF(type);
 }
 
-/* ---- methods: a mapping ---------------------------------------------------------------------------------------------------- */
+/* ---- methods: a mapping ----------------------------------------------------------------------------------------- */
 
 static Py_ssize_t device_properties_length(PyObject *op)
 {
@@ -172,8 +172,7 @@ static PyObject *device_properties_iterate(PyObject *op)
 
 static PyObject *device_properties_repr(PyObject *op)
 {
-    return PyUnicode_FromFormat("<DeviceProperties of device %d>",
-                                cc_device_ordinal(device_properties_cast(op)->core));
+    return PyUnicode_FromFormat("<DeviceProperties of device %d>", cc_device_ordinal(device_properties_cast(op)->core));
 }
 
 static PyMethodDef device_properties_methods[] = {
@@ -186,7 +185,7 @@ static PyMethodDef device_properties_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* ---- attributes: one a property ------------------------------------------------------------------------------------------------ */
+/* ---- attributes: one a property --------------------------------------------------------------------------------- */
 
 static PyObject *device_properties_get_one(PyObject *op, void *row)
 {
@@ -213,26 +212,21 @@ static PyGetSetDef device_properties_attributes[] = {
 
 static PyMemberDef device_properties_members[] = {WEAKREF_MEMBER(device_properties_object), {NULL, 0, 0, 0, NULL}};
 
-/* ---- spec ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- spec ------------------------------------------------------------------------------------------------------- */
 
-PyDoc_STRVAR(device_properties_doc,
-             "The attributes of a device, each read from the driver when it is first asked for. From Device.properties.\n\n"
-             "Also a mapping of them: dict(device.properties). An attribute that the driver does not know yet is 0 or\n"
-             "False. Driver: cuDeviceGetAttribute.");
+PyDoc_STRVAR(
+    device_properties_doc,
+    "The attributes of a device, each read from the driver when it is first asked for. From Device.properties.\n\n"
+    "Also a mapping of them: dict(device.properties). An attribute that the driver does not know yet is 0 or\n"
+    "False. Driver: cuDeviceGetAttribute.");
 
 static PyType_Slot device_properties_slots[] = {
-    {Py_tp_doc, (void *)device_properties_doc},
-    {Py_tp_new, device_properties_refuse_new},
-    {Py_tp_dealloc, device_properties_dealloc},
-    {Py_tp_repr, device_properties_repr},
-    {Py_tp_iter, device_properties_iterate},
-    {Py_mp_length, device_properties_length},
-    {Py_mp_subscript, device_properties_subscript},
-    {Py_sq_contains, device_properties_contains},
-    {Py_tp_methods, device_properties_methods},
-    {Py_tp_getset, device_properties_attributes},
-    {Py_tp_members, device_properties_members},
-    {0, NULL},
+    {Py_tp_doc, (void *)device_properties_doc},     {Py_tp_new, device_properties_refuse_new},
+    {Py_tp_dealloc, device_properties_dealloc},     {Py_tp_repr, device_properties_repr},
+    {Py_tp_iter, device_properties_iterate},        {Py_mp_length, device_properties_length},
+    {Py_mp_subscript, device_properties_subscript}, {Py_sq_contains, device_properties_contains},
+    {Py_tp_methods, device_properties_methods},     {Py_tp_getset, device_properties_attributes},
+    {Py_tp_members, device_properties_members},     {0, NULL},
 };
 
 PyType_Spec device_properties_spec = {

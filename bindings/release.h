@@ -1,6 +1,7 @@
-/* Python objects that core holds for its callers (the host side of a copy, the owner of a foreign stream) come back through
- * a function that may run on any thread, with or without a Python thread state, or under another interpreter. They go
- * back at once where that is safe, else into the mailbox of their interpreter, which it empties at its next call. */
+/* Python objects that core holds for its callers (the host side of a copy, the owner of a foreign stream) come back
+ * through a function that may run on any thread, with or without a Python thread state, or under another interpreter.
+ * They go back at once where that is safe, else into the mailbox of their interpreter, which it empties at its next
+ * call. */
 #ifndef CUDA_CORE_BINDINGS_RELEASE_H
 #define CUDA_CORE_BINDINGS_RELEASE_H
 

@@ -6,7 +6,7 @@
 
 #define memory_resource_cast(object) ((memory_resource_object *)(object))
 
-/* ---- for other files ----------------------------------------------------------------------------------------------------------- */
+/* ---- for other files -------------------------------------------------------------------------------------------- */
 
 PyObject *resource_allocate(module_state *state, PyObject *resource, PyObject *size, PyObject *stream)
 {
@@ -16,15 +16,19 @@ PyObject *resource_allocate(module_state *state, PyObject *resource, PyObject *s
     PyObject *args[] = {resource, size, stream};
     PyObject *buffer =
         PyObject_VectorcallMethod(state->str_allocate, args, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, state->stream_keyword);
-    if (buffer == NULL || buffer_check(state, buffer))
+    if (buffer == NULL)
+        return NULL;
+    if (buffer_check(state, buffer)) {
+        buffer_allocated_on(state, buffer, stream);
         return buffer;
+    }
     PyErr_Format(PyExc_TypeError, "%.100s.allocate() must return a Buffer, not %.100s", Py_TYPE(resource)->tp_name,
                  Py_TYPE(buffer)->tp_name);
     Py_DECREF(buffer);
     return NULL;
 }
 
-/* ---- dealloc ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- dealloc ---------------------------------------------------------------------------------------------------- */
 
 static void memory_resource_dealloc(PyObject *op)
 {
@@ -35,7 +39,7 @@ static void memory_resource_dealloc(PyObject *op)
     Py_DECREF(type);
 }
 
-/* ---- methods: what a subclass defines ---------------------------------------------------------------------------------------------- */
+/* ---- methods: what a subclass defines --------------------------------------------------------------------------- */
 
 static PyObject *refuse_abstract(PyObject *op, const char *name)
 {
@@ -57,11 +61,12 @@ static PyObject *memory_resource_allocate(PyObject *op, PyObject *const *args, P
     return refuse_abstract(op, "allocate(size, *, stream)");
 }
 
-PyDoc_STRVAR(deallocate_doc,
-             "deallocate($self, /, ptr, size, *, stream)\n--\n\n"
-             "Give memory back; a subclass defines it. It is called once for each Buffer.from_handle(..., mr=self), when\n"
-             "the Buffer is closed, with the stream given to close(), else the legacy default stream. What it raises goes\n"
-             "to sys.unraisablehook. Raises NotImplementedError here.");
+PyDoc_STRVAR(
+    deallocate_doc,
+    "deallocate($self, /, ptr, size, *, stream)\n--\n\n"
+    "Give memory back; a subclass defines it. It is called once for each Buffer.from_handle(..., mr=self), when\n"
+    "the Buffer is closed, with the stream given to close(), else the one that the memory was used on last, else\n"
+    "the legacy default stream. What it raises goes to sys.unraisablehook. Raises NotImplementedError here.");
 
 static PyObject *memory_resource_deallocate(PyObject *op, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
@@ -80,7 +85,7 @@ static PyMethodDef memory_resource_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* ---- attributes -------------------------------------------------------------------------------------------------------------------- */
+/* ---- attributes ------------------------------------------------------------------------------------------------- */
 
 static PyObject *memory_resource_get_abstract(PyObject *op, void *name)
 {
@@ -111,19 +116,16 @@ static PyGetSetDef memory_resource_attributes[] = {
 
 static PyMemberDef memory_resource_members[] = {WEAKREF_MEMBER(memory_resource_object), {NULL, 0, 0, 0, NULL}};
 
-/* ---- spec -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- spec ------------------------------------------------------------------------------------------------------- */
 
 PyDoc_STRVAR(memory_resource_doc,
              "Where buffers get their memory from. To write one in Python, derive from it and define allocate(),\n"
              "deallocate(), is_device_accessible, is_host_accessible and device_id.");
 
 static PyType_Slot memory_resource_slots[] = {
-    {Py_tp_doc, (void *)memory_resource_doc},
-    {Py_tp_dealloc, memory_resource_dealloc},
-    {Py_tp_methods, memory_resource_methods},
-    {Py_tp_getset, memory_resource_attributes},
-    {Py_tp_members, memory_resource_members},
-    {0, NULL},
+    {Py_tp_doc, (void *)memory_resource_doc}, {Py_tp_dealloc, memory_resource_dealloc},
+    {Py_tp_methods, memory_resource_methods}, {Py_tp_getset, memory_resource_attributes},
+    {Py_tp_members, memory_resource_members}, {0, NULL},
 };
 
 PyType_Spec memory_resource_spec = {

@@ -10,7 +10,7 @@
 
 #include <limits.h>
 
-/* ---- helpers ---------------------------------------------------------------------------------------------------------------- */
+/* ---- helpers ---------------------------------------------------------------------------------------------------- */
 
 /* NULL, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD: never created, never closed. */
 static int is_default(CUstream native)
@@ -27,6 +27,7 @@ PyObject *stream_from_core(module_state *state, cc_stream *core)
     }
     self->core = core;
     self->native = cc_stream_native(core);
+    self->serial = cc_stream_serial(core);
     self->context = NULL;
     self->weak_references = NULL;
     return (PyObject *)self;
@@ -73,7 +74,7 @@ static int stream_is_closed(PyObject *stream)
     return is_closed;
 }
 
-/* ---- streams of other libraries: __cuda_stream__() ---------------------------------------------------------------------------- */
+/* ---- streams of other libraries: __cuda_stream__() -------------------------------------------------------------- */
 
 static int refuse_stream(module_state *state, PyObject *object)
 {
@@ -160,7 +161,7 @@ PyObject *stream_wrap_object(module_state *state, cc_context *context, PyObject 
     return stream_from_core(state, core);
 }
 
-/* ---- new streams ----------------------------------------------------------------------------------------------------------------- */
+/* ---- new streams ------------------------------------------------------------------------------------------------ */
 
 static int read_priority(PyObject *value, int *priority)
 {
@@ -211,7 +212,7 @@ PyObject *stream_create(module_state *state, cc_context *context, PyObject *opti
     return status < 0 ? raise_error(state, &error) : stream_from_core(state, core);
 }
 
-/* ---- new, dealloc ---------------------------------------------------------------------------------------------------------------- */
+/* ---- new, dealloc ----------------------------------------------------------------------------------------------- */
 
 static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
@@ -244,13 +245,12 @@ static void stream_dealloc(PyObject *op)
     Py_DECREF(type);
 }
 
-/* ---- methods --------------------------------------------------------------------------------------------------------------------- */
+/* ---- methods ---------------------------------------------------------------------------------------------------- */
 
-PyDoc_STRVAR(from_handle_doc,
-             "from_handle($type, /, handle)\n--\n\n"
-             "A Stream for a CUstream that somebody else owns and keeps alive while it is used.\n\n"
-             "handle: int, or an object that converts to int.\n"
-             "Closing it leaves the CUstream alone. Raises TypeError, OverflowError.");
+PyDoc_STRVAR(from_handle_doc, "from_handle($type, /, handle)\n--\n\n"
+                              "A Stream for a CUstream that somebody else owns and keeps alive while it is used.\n\n"
+                              "handle: int, or an object that converts to int.\n"
+                              "Closing it leaves the CUstream alone. Raises TypeError, OverflowError.");
 
 static PyObject *stream_from_handle(PyObject *class, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
@@ -266,16 +266,17 @@ static PyObject *stream_from_handle(PyObject *class, PyObject *const *args, Py_s
     return stream_default(state, (CUstream)(uintptr_t)handle, NULL);
 }
 
-PyDoc_STRVAR(close_doc, "close($self, /)\n--\n\n"
-                        "Let go of the stream. Work that is queued in it still runs.\n\n"
-                        "A stream made by create_stream() is destroyed, one of another library's is left alone, and the\n"
-                        "default streams stay open. Closing twice is allowed; any other use raises ClosedError.\n"
-                        "Driver: cuStreamDestroy.");
+PyDoc_STRVAR(close_doc,
+             "close($self, /)\n--\n\n"
+             "Let go of the stream. Work that is queued in it still runs.\n\n"
+             "A stream made by create_stream() is destroyed, one of another library's is left alone, and the\n"
+             "default streams stay open. Closing twice is allowed; any other use raises ClosedError.\n"
+             "Driver: cuStreamDestroy.");
 
 static PyObject *stream_close(PyObject *op, PyObject *unused)
 {
     (void)unused;
-    if (is_default(stream_cast(op)->native) && stream_cast(op)->native != NULL)
+    if (is_default(stream_cast(op)->native))
         Py_RETURN_NONE;
     cc_stream *core;
     Py_BEGIN_CRITICAL_SECTION(op);
@@ -327,12 +328,13 @@ static PyObject *stream_sync(PyObject *op, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(record_doc,
-             "record($self, /, event=None, options=None)\n--\n\n"
-             "Record an event: it is done when the work queued in the stream until now is done.\n\n"
-             "event: the Event to record; None: a new one.\n"
-             "options: EventOptions or a dict of its fields, for a new event only.\n"
-             "Returns the event. Raises ValueError where both are given, ClosedError, CUDAError. Driver: cuEventRecord.");
+PyDoc_STRVAR(
+    record_doc,
+    "record($self, /, event=None, options=None)\n--\n\n"
+    "Record an event: it is done when the work queued in the stream until now is done.\n\n"
+    "event: the Event to record; None: a new one.\n"
+    "options: EventOptions or a dict of its fields, for a new event only.\n"
+    "Returns the event. Raises ValueError where both are given, ClosedError, CUDAError. Driver: cuEventRecord.");
 
 static PyObject *new_event_for(module_state *state, cc_stream *core, PyObject *options)
 {
@@ -486,16 +488,17 @@ static PyObject *stream_exit(PyObject *op, PyObject *const *args, Py_ssize_t cou
     Py_RETURN_FALSE;
 }
 
-/* ---- comparison ------------------------------------------------------------------------------------------------------------------ */
+/* ---- comparison ------------------------------------------------------------------------------------------------- */
 
+/* By handle, while both are open: the driver gives the handle of a destroyed stream out again. */
 static int are_same(PyObject *a, PyObject *b)
 {
-    if (a == b)
+    const stream_object *left = stream_cast(a), *right = stream_cast(b);
+    if (left->serial == right->serial)
         return 1;
-    if (stream_cast(a)->native != stream_cast(b)->native || stream_is_closed(a) || stream_is_closed(b))
+    if (left->native != right->native || stream_is_closed(a) || stream_is_closed(b))
         return 0;
-    const CUcontext left = stream_cast(a)->context, right = stream_cast(b)->context;
-    return left == NULL || right == NULL || left == right;
+    return left->context == NULL || right->context == NULL || left->context == right->context;
 }
 
 static PyObject *stream_compare(PyObject *op, PyObject *other, int operation)
@@ -535,7 +538,7 @@ static PyMethodDef stream_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* ---- attributes ------------------------------------------------------------------------------------------------------------------ */
+/* ---- attributes ------------------------------------------------------------------------------------------------- */
 
 static PyObject *stream_get_handle(PyObject *op, void *unused)
 {
@@ -641,25 +644,21 @@ static PyGetSetDef stream_attributes[] = {
 
 static PyMemberDef stream_members[] = {WEAKREF_MEMBER(stream_object), {NULL, 0, 0, 0, NULL}};
 
-/* ---- spec ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- spec ------------------------------------------------------------------------------------------------------- */
 
-PyDoc_STRVAR(stream_doc,
-             "A queue of work for a device. From Device.create_stream() or Stream.from_handle().\n\n"
-             "Work in one stream runs in order; work in different streams may run at the same time.\n"
-             "A context manager: leaving the block waits for the queued work, so that its errors are raised there, and\n"
-             "closes the stream; a block that raises is left at once. Streams of the same handle are equal.");
+PyDoc_STRVAR(
+    stream_doc,
+    "A queue of work for a device. From Device.create_stream() or Stream.from_handle().\n\n"
+    "Work in one stream runs in order; work in different streams may run at the same time.\n"
+    "A context manager: leaving the block waits for the queued work, so that its errors are raised there, and\n"
+    "closes the stream; a block that raises is left at once. Streams of the same handle are equal.");
 
 static PyType_Slot stream_slots[] = {
-    {Py_tp_doc, (void *)stream_doc},
-    {Py_tp_new, stream_new},
-    {Py_tp_dealloc, stream_dealloc},
-    {Py_tp_repr, stream_repr},
-    {Py_tp_hash, stream_hash},
-    {Py_tp_richcompare, stream_compare},
-    {Py_tp_methods, stream_methods},
-    {Py_tp_getset, stream_attributes},
-    {Py_tp_members, stream_members},
-    {0, NULL},
+    {Py_tp_doc, (void *)stream_doc}, {Py_tp_new, stream_new},
+    {Py_tp_dealloc, stream_dealloc}, {Py_tp_repr, stream_repr},
+    {Py_tp_hash, stream_hash},       {Py_tp_richcompare, stream_compare},
+    {Py_tp_methods, stream_methods}, {Py_tp_getset, stream_attributes},
+    {Py_tp_members, stream_members}, {0, NULL},
 };
 
 PyType_Spec stream_spec = {

@@ -5,8 +5,9 @@
 
 typedef struct stream_object {
     PyObject_HEAD
-    cc_stream *core; /* NULL after close() */
+    cc_stream *core;   /* NULL after close() */
     CUstream native;   /* stays after close(), so that hash and equality stay */
+    uint64_t serial;   /* of core */
     CUcontext context; /* of a default stream that belongs to one device; else NULL */
     PyObject *weak_references;
 } stream_object;
