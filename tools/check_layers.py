@@ -22,7 +22,7 @@ RULES = {
     ],
     "emulator/ptx": [(r"exec/|emulator\.h$", "the front end knows neither memory nor execution")],
     "bindings": [
-        (r"(^|/)internal\.h$|\.def$(?<!properties\.def)", "bindings use cuda_core.h only"),
+        (r"(^|/)internal\.h$|(^|/)(driver|driver_errors|errors|nvrtc|nvjitlink)\.def$", "bindings use cuda_core.h only"),
         (r"(^|/)emulator", "bindings reach the emulator only as a driver"),
     ],
 }
