@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from support import run_python
 
 PRELUDE = """
@@ -90,21 +91,55 @@ def test_account_without_line_information_still_names_the_rest(emulated):
 
 
 def test_read_before_the_start(emulated):
-    process = run_python(
-        f"""
-SOURCE = 'extern "C" __global__ void bad(int *p) {{ *p = 1; }}'
-GRID, BLOCK = 1, 1
-{
-            PRELUDE.replace(
-                "try:",
-                "address = int(buffer.handle); buffer.close(); stream.sync(); device.sync()" + chr(10) + "try:",
-                1,
-            ).replace("*ARGUMENTS", "address")
-        }
-"""
-    )
+    fault = Fault('extern "C" __global__ void bad(int *p) {\n p[0] = p[-4000000000LL]; }')
+    assert fault.code == 700
+    if emulated:
+        assert re.search(r"(?i)read|load", fault.account)
+
+
+def test_null_pointer(emulated):
+    fault = Fault('extern "C" __global__ void bad(int *p)\n{\n    *p = 1;\n}\n', arguments="(None,)")
+    assert fault.code == 700
+    if emulated:
+        assert re.search(r"(?i)null", fault.account)
+        assert re.search(r"faults\.cu\W+(line )?3\b", fault.account)
+
+
+STORE = "SOURCE = 'extern \"C\" __global__ void bad(int *p) { *p = 1; }'\nGRID, BLOCK = 1, 1\n"
+
+
+def test_use_after_free(emulated):
+    if not emulated:  # a GPU's pool keeps the memory mapped
+        return
+    freed = "address = int(buffer.handle); buffer.close(); device.sync()\ntry:"
+    process = run_python(STORE + PRELUDE.replace("try:", freed, 1).replace("*ARGUMENTS", "address"))
     assert "caught 700" in process.stdout, process.stdout
     assert re.search(r"(?i)free", process.stdout.split("caught")[1])
+
+
+def test_host_memory_handed_to_a_kernel(emulated):
+    if not emulated:  # a GPU that reads pageable memory allows it
+        return
+    host = "import ctypes\nHOST = ctypes.create_string_buffer(64)\n"
+    process = run_python(host + STORE + PRELUDE.replace("*ARGUMENTS", "ctypes.addressof(HOST) // 16 * 16"))
+    assert "caught 700" in process.stdout
+
+
+def test_write_to_constant_memory(emulated):
+    fault = Fault(
+        """
+__constant__ int table[4] = {1, 2, 3, 4};
+extern "C" __global__ void bad(int *p)
+{
+    int *volatile *slot = (int *volatile *)p; // or the compiler sees through it
+    *slot = table;
+    **slot = 5;
+}
+"""
+    )
+    assert fault.code in (700, 717, 718, 719)
+    if emulated:
+        assert "constant" in fault.account
 
 
 def test_misaligned(emulated):
@@ -116,12 +151,131 @@ def test_misaligned(emulated):
 
 
 def test_shared_memory_out_of_bounds(emulated):
-    process = run_python(
-        "import ctypes\nHOST = ctypes.create_string_buffer(64)\n"
-        "SOURCE = 'extern \"C\" __global__ void bad(int *p) { *p = 1; }'\nGRID, BLOCK = 1, 1\n"
-        + PRELUDE.replace("*ARGUMENTS", "ctypes.addressof(HOST) // 16 * 16")
+    fault = Fault(
+        """
+extern "C" __global__ void bad(int *p)
+{
+    extern __shared__ int s[];
+    s[threadIdx.x + 1000000] = 1;
+    p[0] = s[0];
+}
+"""
     )
-    assert "caught 700" in process.stdout
+    # What a GPU calls it depends on its generation.
+    assert fault.code in ((700,) if emulated else (700, 717, 718, 719))
+    if emulated:
+        assert "shared" in fault.account
+
+
+def test_local_array_out_of_bounds(emulated):
+    """A local array is at the end of nothing on a GPU, where the stack of the next thread follows."""
+    if not emulated:
+        return
+    fault = Fault(
+        """
+extern "C" __global__ void bad(int *p)
+{
+    int a[4];
+    for (int i = 0; i < 4; i++) a[i] = p[i];
+    a[p[0] + 100000000] = 3;
+    p[0] = a[p[1]];
+}
+"""
+    )
+    assert fault.code == 700
+    assert "local" in fault.account
+
+
+def test_trap():
+    fault = Fault('extern "C" __global__ void bad(int *p)\n{\n    __trap();\n}\n')
+    assert (fault.code, fault.name) in ((719, "CUDA_ERROR_LAUNCH_FAILED"), (715, "CUDA_ERROR_ILLEGAL_INSTRUCTION"))
+
+
+def test_failed_assertion():
+    fault = Fault(
+        """// NVRTC knows assert by itself
+extern "C" __global__ void bad(int *p)
+{
+    assert(threadIdx.x < 3 && "only three");
+    p[threadIdx.x] = 1;
+}
+""",
+        block=4,
+    )
+    assert (fault.code, fault.name) == (710, "CUDA_ERROR_ASSERT")
+    both = fault.stderr + fault.output
+    assert "only three" in both
+    assert re.search(r"block: \[0,\s*0,\s*0\], thread: \[3,\s*0,\s*0\]", both)
+    assert re.search(r"faults\.cu:4", both)
+
+
+def test_account_names_the_function_inside(emulated):
+    fault = Fault(
+        """
+__device__ __noinline__ void store(int *p, long long i)
+{
+    p[i] = 1;
+}
+extern "C" __global__ void bad(int *p) { store(p, 4000000000LL * (1 + threadIdx.x)); }
+"""
+    )
+    assert fault.code == 700
+    if emulated:
+        assert re.search(r"faults\.cu\W+(line )?4\b", fault.account), fault.account
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "device.sync()",
+        "stream.sync()",
+        "stream.record().sync()",
+        "buffer.copy_to(bytearray(64), stream=stream); stream.sync()",
+    ],
+)
+def test_error_stays(call):
+    """After a fault each later use of the context says so again, and leaving the process is quiet."""
+    fault = Fault(
+        'extern "C" __global__ void bad(int *p) { *p = 1; }',
+        arguments="(None,)",
+        more=f"""
+try:
+    {call}
+    {call}
+except CUDAError as error:
+    print("again", error.code)
+buffer.close()
+stream.close()
+del buffer, stream, code
+""",
+    )
+    assert "again 700" in fault.output
+    assert fault.stderr == ""
+
+
+def test_fault_of_a_copy(emulated):
+    """A copy past the end of what was allocated is refused or stops the stream; nothing is written."""
+    if not emulated:
+        return
+    process = run_python(
+        """
+        import warnings
+        warnings.simplefilter("ignore")
+        from cuda_core import *
+        device = Device(0)
+        stream = device.create_stream()
+        buffer = device.allocate(64, stream=stream)
+        longer = Buffer.from_handle(int(buffer.handle), 4096, owner=buffer)
+        try:
+            longer.fill(1, stream=stream)
+            stream.sync()
+        except CUDAError as error:
+            print(error.name)
+            print(error)
+        """
+    )
+    assert process.stdout.split()[0] in ("CUDA_ERROR_INVALID_VALUE", "CUDA_ERROR_ILLEGAL_ADDRESS")
+    assert "64" in process.stdout
 
 
 def test_deadlock_is_reported(emulated):
