@@ -5,6 +5,7 @@
 #include "library.h"
 
 static _Atomic uint64_t next_context = 1;
+static _Atomic uint64_t next_epoch = 1; /* of all contexts together: a slot used again must not repeat one */
 
 static void set_default_limits(em_context *context)
 {
@@ -34,7 +35,7 @@ em_context *em_context_new(em_device *device, unsigned int flags, bool primary)
 bool em_context_revive(em_context *context, unsigned int flags)
 {
     context->id = atomic_fetch_add(&next_context, 1);
-    atomic_fetch_add(&context->epoch, 1);
+    context->epoch = atomic_fetch_add(&next_epoch, 1);
     context->flags = flags | CU_CTX_MAP_HOST; /* always: as CUDA answers since 11 */
     context->sticky = 0;
     context->peers = 0;
@@ -103,7 +104,7 @@ static void close_streams(em_context *context)
 void em_context_destroy(em_context *context)
 {
     em_context_synchronize(context);
-    atomic_fetch_add(&context->epoch, 1); /* what threads and events remember of it is void from here on */
+    context->epoch = atomic_fetch_add(&next_epoch, 1); /* what threads and events remember of it is void from here on */
     em_instances_unload(context);
     em_heap_each_owned(context, release_if_unclaimed);
     close_streams(context);
