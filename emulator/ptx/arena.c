@@ -4,10 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum {
-    FIRST_CHUNK = 16 * 1024,
-    LARGEST_CHUNK = 1024 * 1024
-};
+enum { FIRST_CHUNK = 16 * 1024, LARGEST_CHUNK = 1024 * 1024 };
 
 struct chunk {
     struct chunk *next;

@@ -22,7 +22,7 @@ struct graph {
     uint64_t budget;        /* steps left for what may be given up: keeps hostile graphs from taking quadratic time */
 };
 
-/* ---- blocks ---------------------------------------------------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 static bool ends_block(const ptx_instruction *instruction)
 {
@@ -116,7 +116,7 @@ static bool connect(ptx_arena *arena, struct graph *graph)
     return done;
 }
 
-/* ---- order -------------------------------------------------------------------------------------------------------------------- */
+/* ---- order ----------------------------------------------------------------------------------- */
 
 enum { IN_WALK = UINT32_MAX };
 
@@ -165,7 +165,8 @@ static uint32_t pick(const struct graph *graph, uint32_t block)
     uint32_t best = PTX_NO_BLOCK;
     enum { FEW = 8 };
     for (; from->successor_count > FEW && graph->number[block] < from->successor_count; graph->number[block]++)
-        if (graph->visit[from->successors[graph->number[block]]] == 0) /* a large brx.idx: as listed, each looked at once */
+        if (graph->visit[from->successors[graph->number[block]]] ==
+            0) /* a large brx.idx: as listed, each looked at once */
             return from->successors[graph->number[block]++];
     for (uint32_t i = from->successor_count; i-- > 0 && from->successor_count <= FEW;) {
         const uint32_t to = from->successors[i];
@@ -232,7 +233,7 @@ static bool order_blocks(struct graph *graph, uint32_t edge_count)
     return true;
 }
 
-/* ---- post-dominators: Cooper, Harvey and Kennedy's iteration on the reverse graph ------------------------------------------------ */
+/* ---- post-dominators: Cooper, Harvey and Kennedy's iteration on the reverse graph ------------ */
 
 static bool leaves(const struct graph *graph, uint32_t block)
 {
@@ -324,7 +325,7 @@ static void find_post_dominators(struct graph *graph)
         graph->blocks[i].post_dominator = PTX_NO_BLOCK;
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static bool analyse(ptx_arena *arena, struct graph *graph)
 {

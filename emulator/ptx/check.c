@@ -10,7 +10,7 @@ typedef enum verdict {
     WRONG_KIND  /* nothing of the kind stands here in this form */
 } verdict;
 
-/* ---- registers and constants ------------------------------------------------------------------------------------------------ */
+/* ---- registers and constants ----------------------------------------------------------------- */
 
 static bool is_packed_integer(ptx_type type)
 {
@@ -109,7 +109,7 @@ static verdict judge_object(const ptx_slot *slot) /* the address of a variable o
     return integer && ptx_type_bits((ptx_type)slot->type) >= 32 ? FITS : WRONG_TYPE;
 }
 
-/* ---- whole operands ------------------------------------------------------------------------------------------------------------ */
+/* ---- whole operands -------------------------------------------------------------------------- */
 
 /* mov.b64 {a, b}, c and back: what one element is; NO_TYPE where the parts do not make up the type. */
 static ptx_type part_type(const ptx_mnemonic *mnemonic, uint32_t count)
@@ -229,7 +229,7 @@ static verdict judge(const ptx_parser *parser, const ptx_slot *slot, const ptx_o
     }
 }
 
-/* ---- taking the form's types --------------------------------------------------------------------------------------------------- */
+/* ---- taking the form's types ----------------------------------------------------------------- */
 
 static void settle(const ptx_parser *parser, const ptx_slot *slot, ptx_operand *operand, const ptx_mnemonic *mnemonic);
 
@@ -316,7 +316,7 @@ static void settle(const ptx_parser *parser, const ptx_slot *slot, ptx_operand *
     }
 }
 
-/* ---- forms ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- forms ----------------------------------------------------------------------------------- */
 
 static const ptx_slot anything = {.role = '*', .type = PTX_OWN_TYPE, .vector = 1};
 
@@ -379,7 +379,7 @@ static void report_kind(ptx_parser *parser, const ptx_instruction *instruction, 
     ptx_fail(parser, &parser->operand_at[at], "'%s' takes no operand like this here", spelling);
 }
 
-/* ---- calls -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static void check_passed(ptx_parser *parser, const ptx_token *where, ptx_operand *list, ptx_variable *const *expected,
                          uint32_t count, const char *what)

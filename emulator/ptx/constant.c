@@ -39,7 +39,7 @@ static bool is_true(ptx_constant constant)
     return is_float(constant) ? value_of(constant) != 0.0 : constant.bits != 0;
 }
 
-/* ---- operators ------------------------------------------------------------------------------------------------------------ */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 enum {
     SHIFT_LEFT = '<' << 8 | '<',
@@ -191,7 +191,7 @@ static ptx_constant combine(ptx_parser *parser, const ptx_token *op, ptx_constan
     return combine_integers(parser, op, left, right);
 }
 
-/* ---- grammar ------------------------------------------------------------------------------------------------------------------ */
+/* ---- grammar --------------------------------------------------------------------------------- */
 
 static ptx_constant parse_conditional(ptx_parser *parser);
 
@@ -328,7 +328,7 @@ int64_t ptx_parse_integer(ptx_parser *parser)
     return (int64_t)value.bits;
 }
 
-/* ---- to the type of an operand -------------------------------------------------------------------------------------------------- */
+/* ---- to the type of an operand --------------------------------------------------------------- */
 
 static uint64_t double_to_single_bits(double value)
 {

@@ -115,7 +115,7 @@ static declaration parse_specifiers(ptx_parser *parser)
     return made;
 }
 
-/* ---- registers -------------------------------------------------------------------------------------------------------------- */
+/* ---- registers ------------------------------------------------------------------------------- */
 
 static void declare_register(ptx_parser *parser, const declaration *what, const ptx_token *name)
 {
@@ -132,7 +132,7 @@ static void declare_register(ptx_parser *parser, const declaration *what, const 
         parser->inner_ranges = true;
 }
 
-/* ---- variables -------------------------------------------------------------------------------------------------------------- */
+/* ---- variables ------------------------------------------------------------------------------- */
 
 static unsigned parse_dimensions(ptx_parser *parser, ptx_variable *variable, uint64_t dimensions[MAX_RANK])
 {

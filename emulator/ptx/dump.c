@@ -17,12 +17,12 @@ typedef struct dump {
     const ptx_function *function; /* whose body is written */
     const ptx_variable **own;     /* all variables of that body: function->variables, then its .global and .const */
     uint32_t own_count;
-    uint8_t *clash;               /* of each of these: the name is taken, so a number goes with it */
-    const char **strings;         /* for .debug_str, in the order in which .loc directives name them */
+    uint8_t *clash;       /* of each of these: the name is taken, so a number goes with it */
+    const char **strings; /* for .debug_str, in the order in which .loc directives name them */
     uint32_t string_count;
 } dump;
 
-/* ---- the text ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the text -------------------------------------------------------------------------------- */
 
 static bool reserve(dump *out, size_t more)
 {
@@ -61,7 +61,7 @@ __attribute__((format(printf, 2, 3))) static void print(dump *out, const char *f
     put(out, text);
 }
 
-/* ---- names ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void put_register(dump *out, uint32_t number)
 {
@@ -94,7 +94,7 @@ static void put_label(dump *out, uint32_t target)
     print(out, "$L%u", target);
 }
 
-/* ---- operands ------------------------------------------------------------------------------------------------------------------- */
+/* ---- operands -------------------------------------------------------------------------------- */
 
 static void put_constant(dump *out, ptx_type type, uint64_t bits)
 {
@@ -134,8 +134,7 @@ static void put_special(dump *out, const ptx_operand *operand)
 static void put_selected_register(dump *out, const ptx_operand *operand)
 {
     if (operand->negated)
-        put(out, operand->reg < out->function->register_count &&
-                         out->function->registers[operand->reg].type == PTX_PRED
+        put(out, operand->reg < out->function->register_count && out->function->registers[operand->reg].type == PTX_PRED
                      ? "!"
                      : "-");
     put_register(out, operand->reg);
@@ -278,7 +277,7 @@ static void put_instruction(dump *out, const ptx_instruction *instruction)
     put(out, ";");
 }
 
-/* ---- variables -------------------------------------------------------------------------------------------------------------------- */
+/* ---- variables ------------------------------------------------------------------------------- */
 
 static uint64_t bytes_of(const ptx_variable *variable, uint64_t offset, unsigned size)
 {
@@ -371,7 +370,7 @@ static void put_declaration(dump *out, const ptx_variable *variable)
     put(out, ";\n");
 }
 
-/* ---- functions -------------------------------------------------------------------------------------------------------------------- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 static void put_parameters(dump *out, ptx_variable *const *variables, uint32_t count)
 {
@@ -597,7 +596,7 @@ static void put_function(dump *out, const ptx_function *function)
     out->function = NULL;
 }
 
-/* ---- modules ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- modules --------------------------------------------------------------------------------- */
 
 static void put_preamble(dump *out)
 {

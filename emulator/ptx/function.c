@@ -20,7 +20,7 @@ void ptx_note_call(ptx_parser *parser, ptx_symbol *symbol)
     *(const ptx_function **)ptx_push(parser, &parser->callees) = symbol->function;
 }
 
-/* ---- headers ---------------------------------------------------------------------------------------------------------------- */
+/* ---- headers --------------------------------------------------------------------------------- */
 
 /* ( .param .b32 a, .reg .f32 b ). `declare`: their names are known in the body. */
 static ptx_variable **parse_parameters(ptx_parser *parser, bool results, bool declare, uint32_t *count)
@@ -179,7 +179,7 @@ static void merge(ptx_parser *parser, const ptx_token *name, ptx_function *funct
         function->results[i]->owner = function;
 }
 
-/* ---- statements of a body ------------------------------------------------------------------------------------------------------ */
+/* ---- statements of a body -------------------------------------------------------------------- */
 
 static bool at_label(const ptx_parser *parser)
 {

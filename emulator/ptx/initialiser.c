@@ -147,7 +147,8 @@ static void parse_opaque(ptx_parser *parser, ptx_variable *variable)
     variable->fields = ptx_text(parser, start, (size_t)(end - start));
 }
 
-static struct shape shape_of(const ptx_variable *declared, ptx_variable *variable, const uint64_t *dimensions, unsigned rank)
+static struct shape shape_of(const ptx_variable *declared, ptx_variable *variable, const uint64_t *dimensions,
+                             unsigned rank)
 {
     struct shape made = {.variable = variable, .element = ptx_type_size(declared->type)};
     made.levels = rank + (declared->vector > 1 ? 1 : 0);

@@ -73,7 +73,7 @@ static void keep_text(ptx_parser *parser, ptx_instruction *made)
     made->operands[0].text = ptx_text(parser, parser->bytes.items, parser->bytes.count);
 }
 
-/* ---- branches and calls ------------------------------------------------------------------------------------------------------- */
+/* ---- branches and calls ---------------------------------------------------------------------- */
 
 static void parse_branch(ptx_parser *parser, ptx_instruction *made)
 {
@@ -187,8 +187,8 @@ void ptx_parse_instruction(ptx_parser *parser)
         parse_call(parser, &made);
     else
         parse_operands(parser, &made);
+    ptx_expect(parser, ';');
     if (made.op != PTX_OP_UNSUPPORTED)
         ptx_check_operands(parser, &made, &where);
-    ptx_expect(parser, ';');
     *(ptx_instruction *)ptx_push(parser, &parser->instructions) = made;
 }

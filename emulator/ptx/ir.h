@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- vocabulary --------------------------------------------------------------------------------------------------- */
+/* ---- vocabulary ------------------------------------------------------------------------------ */
 
 typedef enum ptx_opcode {
     PTX_OP_UNSUPPORTED, /* see ptx_mnemonic.spelling */
@@ -41,10 +41,10 @@ typedef enum ptx_kind {
     PTX_KIND_BITS,
     PTX_KIND_UNSIGNED,
     PTX_KIND_SIGNED,
-    PTX_KIND_FLOAT,     /* f16 f32 f64 */
+    PTX_KIND_FLOAT, /* f16 f32 f64 */
     PTX_KIND_PREDICATE,
-    PTX_KIND_OTHER,     /* formats that live in an untyped register of their size: f16x2 bf16 tf32 e4m3x2 ... */
-    PTX_KIND_OPAQUE     /* texref samplerref surfref */
+    PTX_KIND_OTHER, /* formats that live in an untyped register of their size: f16x2 bf16 tf32 e4m3x2 ... */
+    PTX_KIND_OPAQUE /* texref samplerref surfref */
 } ptx_kind;
 
 const char *ptx_type_name(ptx_type type); /* "u32" */
@@ -116,12 +116,9 @@ typedef enum ptx_special {
 const char *ptx_special_name(ptx_special special); /* "%tid" */
 ptx_type ptx_special_type(ptx_special special);    /* type of one component */
 
-/* ---- mnemonics ---------------------------------------------------------------------------------------------------- */
+/* ---- mnemonics ------------------------------------------------------------------------------- */
 
-enum {
-    PTX_MAX_TYPES = 8,
-    PTX_MAX_SUFFIXES = 24
-};
+enum { PTX_MAX_TYPES = 8, PTX_MAX_SUFFIXES = 24 };
 
 /* One full mnemonic, "ld.global.v4.f32", decoded once a module and shared by all instructions spelt so.
  * `index` counts the mnemonics of the module, so an engine can keep its handlers in a side table. */
@@ -130,7 +127,7 @@ typedef struct ptx_mnemonic {
     uint32_t index;
     ptx_opcode op;
     uint8_t type_count;
-    uint8_t types[PTX_MAX_TYPES];       /* ptx_type, as written: cvt.f32.s32 has {F32, S32} */
+    uint8_t types[PTX_MAX_TYPES]; /* ptx_type, as written: cvt.f32.s32 has {F32, S32} */
     uint8_t suffix_count;
     uint16_t suffixes[PTX_MAX_SUFFIXES]; /* ptx_modifier, as written, types left out */
     uint64_t set[(PTX_MOD_COUNT + 63) / 64];
@@ -142,10 +139,10 @@ typedef struct ptx_mnemonic {
     const struct ptx_form *form;        /* private to the front end; NULL for PTX_OP_UNSUPPORTED */
 } ptx_mnemonic;
 
-/* ---- operands ----------------------------------------------------------------------------------------------------- */
+/* ---- operands -------------------------------------------------------------------------------- */
 
 #define PTX_NO_REGISTER UINT32_MAX
-#define PTX_NO_BLOCK UINT32_MAX
+#define PTX_NO_BLOCK    UINT32_MAX
 
 typedef enum ptx_operand_kind {
     PTX_OPERAND_NONE,      /* an optional operand that is absent */
@@ -167,14 +164,15 @@ typedef enum ptx_operand_kind {
 } ptx_operand_kind;
 
 typedef enum ptx_selector { /* video instructions: which part of the register */
-    PTX_SELECT_ALL,
-    PTX_SELECT_B0,
-    PTX_SELECT_B1,
-    PTX_SELECT_B2,
-    PTX_SELECT_B3,
-    PTX_SELECT_H0,
-    PTX_SELECT_H1,
-    PTX_SELECT_MASK /* .b3210 and .h10 of the SIMD forms: selector_mask holds the digits, highest first, 4 bits each */
+                            PTX_SELECT_ALL,
+                            PTX_SELECT_B0,
+                            PTX_SELECT_B1,
+                            PTX_SELECT_B2,
+                            PTX_SELECT_B3,
+                            PTX_SELECT_H0,
+                            PTX_SELECT_H1,
+                            PTX_SELECT_MASK /* .b3210 and .h10 of the SIMD forms: selector_mask holds the digits,
+                                               highest first, 4 bits each */
 } ptx_selector;
 
 struct ptx_variable;
@@ -188,12 +186,12 @@ typedef struct ptx_operand {
     uint8_t selector;  /* ptx_selector */
     uint8_t component; /* of SPECIAL: 0 to 3 for x y z w, 0xff for the whole */
     bool negated;
-    bool destination;  /* written by the instruction (also set on the elements of a destination vector or pair) */
+    bool destination; /* written by the instruction (also set on the elements of a destination vector or pair) */
     uint16_t selector_mask;
-    uint32_t reg;      /* REGISTER, ADDRESS: number in function->registers, else PTX_NO_REGISTER */
-    uint32_t count;    /* of elements */
-    uint64_t bits;     /* IMMEDIATE; ADDRESS and VARIABLE: the byte offset (two's complement); SPECIAL: ptx_special;
-                          LABEL: target */
+    uint32_t reg;   /* REGISTER, ADDRESS: number in function->registers, else PTX_NO_REGISTER */
+    uint32_t count; /* of elements */
+    uint64_t bits;  /* IMMEDIATE; ADDRESS and VARIABLE: the byte offset (two's complement); SPECIAL: ptx_special;
+                       LABEL: target */
     union {
         const struct ptx_variable *variable;   /* ADDRESS (NULL: none), VARIABLE */
         const struct ptx_function *function;   /* FUNCTION */
@@ -204,7 +202,7 @@ typedef struct ptx_operand {
     };
 } ptx_operand;
 
-/* ---- instructions ------------------------------------------------------------------------------------------------- */
+/* ---- instructions ---------------------------------------------------------------------------- */
 
 /* Operands stand in written order, absent optional ones at the end left out, except for `call`, which always has four:
  * results (LIST, maybe empty), callee (FUNCTION or REGISTER), arguments (LIST), and NONE, TARGETS or PROTOTYPE. */
@@ -236,7 +234,7 @@ static inline ptx_type ptx_type_of(const ptx_instruction *instruction, unsigned 
     return index < instruction->mnemonic->type_count ? (ptx_type)instruction->mnemonic->types[index] : PTX_NO_TYPE;
 }
 
-/* ---- variables and parameters --------------------------------------------------------------------------------------- */
+/* ---- variables and parameters ---------------------------------------------------------------- */
 
 typedef enum ptx_linkage {
     PTX_LINKAGE_INTERNAL,
@@ -261,33 +259,33 @@ typedef struct ptx_relocation {
 /* A variable of the module or of a body, or a parameter. */
 typedef struct ptx_variable {
     const char *name;
-    uint32_t index;   /* in module->variables, or in owner->variables / ->parameters / ->results */
+    uint32_t index; /* in module->variables, or in owner->variables / ->parameters / ->results */
     uint32_t line;
-    ptx_space space;  /* REGISTER: a .reg parameter of a .func, see reg */
-    ptx_type type;    /* of one element */
-    uint8_t vector;   /* 1, 2, 4, 8 */
+    ptx_space space; /* REGISTER: a .reg parameter of a .func, see reg */
+    ptx_type type;   /* of one element */
+    uint8_t vector;  /* 1, 2, 4, 8 */
     ptx_linkage linkage;
     bool is_parameter, is_result;
-    bool is_array;    /* declared with [] */
-    bool is_unsized;  /* extern .shared s[]: size is 0, bytes come from the launch */
+    bool is_array;   /* declared with [] */
+    bool is_unsized; /* extern .shared s[]: size is 0, bytes come from the launch */
     bool managed, unified;
-    uint32_t align;   /* bytes, a power of two, always set */
-    uint64_t count;   /* elements, 1 for a scalar */
-    uint64_t size;    /* bytes */
-    uint64_t offset;  /* see ptx_function: position in the parameter buffer, parameter frame or local frame */
-    uint32_t reg;     /* of a .reg parameter, else PTX_NO_REGISTER */
-    bool is_pointer;  /* .ptr attribute of a kernel parameter */
+    uint32_t align;  /* bytes, a power of two, always set */
+    uint64_t count;  /* elements, 1 for a scalar */
+    uint64_t size;   /* bytes */
+    uint64_t offset; /* see ptx_function: position in the parameter buffer, parameter frame or local frame */
+    uint32_t reg;    /* of a .reg parameter, else PTX_NO_REGISTER */
+    bool is_pointer; /* .ptr attribute of a kernel parameter */
     ptx_space pointer_space;
     uint32_t pointer_align;
     const uint8_t *bytes; /* initial value, initialised bytes; NULL: all zero */
     uint64_t initialised; /* length of bytes, at most size; what follows is zero */
     const ptx_relocation *relocations;
     uint32_t relocation_count;
-    const char *fields; /* "{...}" of a .samplerref, .texref or .surfref, or NULL */
+    const char *fields;               /* "{...}" of a .samplerref, .texref or .surfref, or NULL */
     const struct ptx_function *owner; /* function it is declared in; NULL: the module */
 } ptx_variable;
 
-/* ---- functions ------------------------------------------------------------------------------------------------------ */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 typedef struct ptx_register {
     const char *name; /* as first used; not unique where scopes reuse names */
@@ -303,7 +301,7 @@ typedef struct ptx_targets { /* .branchtargets: labels are instruction indexes; 
     const char *name;
     uint32_t index; /* in function->targets */
     uint32_t count;
-    const uint32_t *labels;                    /* NULL for .calltargets */
+    const uint32_t *labels;                      /* NULL for .calltargets */
     const struct ptx_function *const *functions; /* NULL for .branchtargets */
 } ptx_targets;
 
@@ -320,7 +318,7 @@ typedef struct ptx_prototype { /* .callprototype: what an indirect call passes; 
 /* A basic block: instructions [first, end), ended by a branch, exit, return or the next label. */
 typedef struct ptx_block {
     uint32_t first, end;
-    uint32_t order; /* number in reverse post-order from the entry; unreachable blocks come last */
+    uint32_t order;          /* number in reverse post-order from the entry; unreachable blocks come last */
     uint32_t post_dominator; /* block index of the immediate post-dominator; PTX_NO_BLOCK: the function's end */
     uint32_t successor_count;
     const uint32_t *successors; /* block indexes; a path off the end of the function is left out */
@@ -341,7 +339,7 @@ typedef struct ptx_function {
     uint32_t line;
     ptx_linkage linkage;
     bool is_entry;
-    bool has_body;      /* false: a prototype that nothing in this module defines (vprintf, malloc, ...) */
+    bool has_body; /* false: a prototype that nothing in this module defines (vprintf, malloc, ...) */
     bool noreturn;
     bool address_taken; /* may be the target of an indirect call */
     bool calls_indirectly;
@@ -353,14 +351,14 @@ typedef struct ptx_function {
     uint64_t parameter_frame, local_bytes;
     uint32_t parameter_align, frame_align, local_align;
 
-    uint32_t max_threads[3];        /* .maxntid, zeros where absent */
-    uint32_t required_threads[3];   /* .reqntid */
-    uint32_t required_cluster[3];   /* .reqnctapercluster */
-    uint32_t max_cluster_rank;      /* .maxclusterrank */
-    uint32_t min_blocks;            /* .minnctapersm */
-    uint32_t max_registers;         /* .maxnreg */
+    uint32_t max_threads[3];      /* .maxntid, zeros where absent */
+    uint32_t required_threads[3]; /* .reqntid */
+    uint32_t required_cluster[3]; /* .reqnctapercluster */
+    uint32_t max_cluster_rank;    /* .maxclusterrank */
+    uint32_t min_blocks;          /* .minnctapersm */
+    uint32_t max_registers;       /* .maxnreg */
     bool explicit_cluster;
-    bool blocks_are_clusters;       /* .blocksareclusters */
+    bool blocks_are_clusters; /* .blocksareclusters */
 
     ptx_register *registers; /* only those that the body uses, and .reg parameters */
     uint32_t register_count;
@@ -383,7 +381,7 @@ typedef struct ptx_function {
     const ptx_instruction *unsupported; /* the first PTX_OP_UNSUPPORTED of the body, or NULL */
 } ptx_function;
 
-/* ---- modules -------------------------------------------------------------------------------------------------------- */
+/* ---- modules --------------------------------------------------------------------------------- */
 
 typedef struct ptx_file {
     uint32_t number; /* as .loc says it */
@@ -398,12 +396,12 @@ typedef struct ptx_location {
 } ptx_location;
 
 typedef struct ptx_module {
-    int version;      /* 90 for .version 9.0 */
+    int version; /* 90 for .version 9.0 */
     int version_major, version_minor;
-    int target;       /* 90 for sm_90a */
+    int target;         /* 90 for sm_90a */
     char target_suffix; /* 'a', 'f' or 0 */
-    int address_size; /* 32 or 64 */
-    bool debug;       /* .target ..., debug */
+    int address_size;   /* 32 or 64 */
+    bool debug;         /* .target ..., debug */
     bool texmode_independent;
     ptx_variable **variables;
     uint32_t variable_count;

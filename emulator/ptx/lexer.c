@@ -25,6 +25,7 @@ static void skip_line(ptx_lexer *lexer)
 
 static bool skip_block(ptx_lexer *lexer)
 {
+    const ptx_lexer start = *lexer;
     for (lexer->at += 2; lexer->at < lexer->end; lexer->at++) {
         if (*lexer->at == '\n')
             lexer->line++;
@@ -33,6 +34,7 @@ static bool skip_block(ptx_lexer *lexer)
             return true;
         }
     }
+    *lexer = start; /* for the error */
     return false;
 }
 
@@ -215,8 +217,8 @@ static ptx_token string(ptx_lexer *lexer, ptx_token token)
 static ptx_token mark(ptx_lexer *lexer, ptx_token token)
 {
     const char c = peek(lexer, 0), next = peek(lexer, 1);
-    const bool two = ((c == '<' || c == '>') && (next == c || next == '=')) || ((c == '=' || c == '!') && next == '=') ||
-                     ((c == '&' || c == '|') && next == c);
+    const bool two = ((c == '<' || c == '>') && (next == c || next == '=')) ||
+                     ((c == '=' || c == '!') && next == '=') || ((c == '&' || c == '|') && next == c);
     if (strchr("!%&()*+,-/:;<=>?@[]^{|}~", c) == NULL)
         return invalid(token, "unexpected character");
     token.kind = PTX_TOKEN_MARK;

@@ -12,11 +12,7 @@ static const struct row {
 #undef FORM
 };
 
-enum {
-    ROWS = sizeof rows / sizeof rows[0],
-    MAX_ELEMENTS = 32,
-    MAX_WORDS = 32
-};
+enum { ROWS = sizeof rows / sizeof rows[0], MAX_ELEMENTS = 32, MAX_WORDS = 32 };
 
 typedef struct span {
     const char *start;
@@ -24,7 +20,7 @@ typedef struct span {
     bool is_shape; /* m16n8k16 */
 } span;
 
-/* ---- decoding ------------------------------------------------------------------------------------------------------------ */
+/* ---- decoding -------------------------------------------------------------------------------- */
 
 static size_t split(const char *spelling, size_t length, span words[MAX_WORDS])
 {
@@ -108,7 +104,7 @@ static bool decode(ptx_mnemonic *mnemonic, span *words, size_t count)
     return true;
 }
 
-/* ---- matching suffixes ------------------------------------------------------------------------------------------------------ */
+/* ---- matching suffixes ----------------------------------------------------------------------- */
 
 /* Whether the alternatives "a|b|c" of one element, which end at a blank, '?' or the end, have the word. */
 static bool has_word(const char *element, span word)
@@ -150,7 +146,7 @@ static bool matches(const char *pattern, const span *words, size_t count)
     return true;
 }
 
-/* ---- making slots -------------------------------------------------------------------------------------------------------------- */
+/* ---- making slots ---------------------------------------------------------------------------- */
 
 static uint8_t widened(uint8_t type)
 {

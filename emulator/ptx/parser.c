@@ -11,7 +11,7 @@ enum {
     NEWEST_MINOR = 5
 };
 
-/* ---- failing ---------------------------------------------------------------------------------------------------------- */
+/* ---- failing --------------------------------------------------------------------------------- */
 
 static char printable(char c)
 {
@@ -65,7 +65,7 @@ void ptx_fail_memory(ptx_parser *parser)
     longjmp(parser->failed, 1);
 }
 
-/* ---- memory ----------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 void *ptx_take(ptx_parser *parser, size_t size)
 {
@@ -107,7 +107,7 @@ const char *ptx_text(ptx_parser *parser, const char *start, size_t length)
     return text;
 }
 
-/* ---- tokens ------------------------------------------------------------------------------------------------------------- */
+/* ---- tokens ---------------------------------------------------------------------------------- */
 
 void ptx_advance(ptx_parser *parser)
 {
@@ -200,7 +200,7 @@ void ptx_skip_statement(ptx_parser *parser)
     ptx_expect(parser, ';');
 }
 
-/* ---- directives of the module --------------------------------------------------------------------------------------------- */
+/* ---- directives of the module ---------------------------------------------------------------- */
 
 /* .version 9.0: one token for the lexer, and not a decimal number (8.10 is after 8.9). */
 static void parse_version(ptx_parser *parser)
@@ -252,8 +252,8 @@ static void parse_target(ptx_parser *parser)
         const char *const options[] = {"texmode_unified", "texmode_independent", "texmode_raw", "debug",
                                        "map_f64_to_f32"};
         size_t option = 0;
-        while (option < 5 && (strlen(options[option]) != name.length ||
-                              memcmp(options[option], name.start, name.length) != 0))
+        while (option < 5 &&
+               (strlen(options[option]) != name.length || memcmp(options[option], name.start, name.length) != 0))
             option++;
         if (option == 1)
             parser->module->texmode_independent = true;
@@ -374,7 +374,7 @@ static void parse_module(ptx_parser *parser)
     module->mnemonic_count = (uint32_t)parser->mnemonics.count;
 }
 
-/* ---- the interface ---------------------------------------------------------------------------------------------------------- */
+/* ---- the interface --------------------------------------------------------------------------- */
 
 static void prepare_lists(ptx_parser *parser, ptx_list **lists)
 {

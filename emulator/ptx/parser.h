@@ -24,7 +24,7 @@ enum {
     PTX_MAX_DEPTH = 128 /* of braces in a body, of brackets in an expression or initialiser */
 };
 
-/* ---- names and symbols ---------------------------------------------------------------------------------------------- */
+/* ---- names and symbols ----------------------------------------------------------------------- */
 
 typedef enum ptx_symbol_kind {
     PTX_SYMBOL_REGISTER,
@@ -51,11 +51,11 @@ typedef struct ptx_symbol {
     uint32_t depth, line;
     ptx_name *name;
     struct ptx_symbol *shadowed, *next_of_scope;
-    ptx_type type;       /* REGISTER, RANGE */
-    uint8_t vector;      /* REGISTER, RANGE: components */
-    uint64_t count;      /* RANGE */
-    uint32_t number;     /* REGISTER: of the first component; PTX_NO_REGISTER until used */
-    uint32_t used_by;    /* VARIABLE, FUNCTION: serial of the body that named it last */
+    ptx_type type;    /* REGISTER, RANGE */
+    uint8_t vector;   /* REGISTER, RANGE: components */
+    uint64_t count;   /* RANGE */
+    uint32_t number;  /* REGISTER: of the first component; PTX_NO_REGISTER until used */
+    uint32_t used_by; /* VARIABLE, FUNCTION: serial of the body that named it last */
     union {
         ptx_variable *variable;
         ptx_function *function;
@@ -67,13 +67,13 @@ typedef struct ptx_symbol {
 
 typedef struct ptx_scope {
     ptx_symbol *symbols;
-    size_t first_pending;      /* label references made since the scope opened */
-    uint64_t parameter_frame;  /* where .param variables of the scope began */
+    size_t first_pending;     /* label references made since the scope opened */
+    uint64_t parameter_frame; /* where .param variables of the scope began */
 } ptx_scope;
 
 typedef struct ptx_pending { /* a label named before the end of its scope */
     ptx_name *name;
-    uint64_t *operand;     /* one of the two is set */
+    uint64_t *operand; /* one of the two is set */
     uint32_t *list;
     ptx_token where;
 } ptx_pending;
@@ -84,14 +84,14 @@ typedef struct ptx_inlined { /* a .loc whose function_name is known once .debug_
     size_t location;
 } ptx_inlined;
 
-/* ---- scratch lists: grown on the heap, copied to the arena when they are complete --------------------------------------- */
+/* ---- scratch lists: grown on the heap, copied to the arena when they are complete ------------ */
 
 typedef struct ptx_list {
     void *items;
     size_t count, capacity, item;
 } ptx_list;
 
-/* ---- the parser ------------------------------------------------------------------------------------------------------- */
+/* ---- the parser ------------------------------------------------------------------------------ */
 
 typedef struct ptx_parser {
     ptx_lexer lexer;
@@ -104,8 +104,8 @@ typedef struct ptx_parser {
     ptx_name **names; /* open hash */
     size_t name_count, name_slots;
     ptx_scope scopes[PTX_MAX_DEPTH];
-    uint32_t depth; /* of the innermost scope; 0: the module's */
-    uint32_t nesting; /* of expressions and initialisers */
+    uint32_t depth;     /* of the innermost scope; 0: the module's */
+    uint32_t nesting;   /* of expressions and initialisers */
     bool known_version; /* .version is not newer than the tables: forms that they lack are errors */
 
     ptx_function *function; /* the one whose body is being read, or NULL */
@@ -113,13 +113,13 @@ typedef struct ptx_parser {
     uint32_t location;      /* of the next instruction */
     uint32_t serial;        /* counts bodies */
 
-    ptx_list variables, functions, files, locations, mnemonics; /* of the module */
+    ptx_list variables, functions, files, locations, mnemonics;                                   /* of the module */
     ptx_list registers, body_variables, instructions, labels, targets, prototypes, callees, used; /* of the body */
     ptx_list pending;
-    ptx_list bytes, relocations; /* of an initialiser */
-    ptx_list operands;           /* of an instruction, and of vectors inside it */
+    ptx_list bytes, relocations;            /* of an initialiser */
+    ptx_list operands;                      /* of an instruction, and of vectors inside it */
     ptx_token operand_at[PTX_MAX_OPERANDS]; /* where each operand of the instruction begins */
-    ptx_list inlined;            /* location.c */
+    ptx_list inlined;                       /* location.c */
 } ptx_parser;
 
 #define PTX_ITEM(list, type, index) (((type *)(list).items)[index])
@@ -136,12 +136,12 @@ const char *ptx_text(ptx_parser *parser, const char *start, size_t length);
 void ptx_advance(ptx_parser *parser);
 bool ptx_at_mark(const ptx_parser *parser, unsigned mark);
 bool ptx_at_word(const ptx_parser *parser, const char *word); /* without its dot */
-bool ptx_take_mark(ptx_parser *parser, unsigned mark);         /* takes it where it stands here */
+bool ptx_take_mark(ptx_parser *parser, unsigned mark);        /* takes it where it stands here */
 bool ptx_take_word(ptx_parser *parser, const char *word);
 void ptx_expect(ptx_parser *parser, unsigned mark);
 ptx_token ptx_expect_name(ptx_parser *parser, const char *what);
 uint32_t ptx_expect_count(ptx_parser *parser, const char *what); /* a plain integer of at most 32 bits */
-void ptx_enter(ptx_parser *parser); /* bounds recursion */
+void ptx_enter(ptx_parser *parser);                              /* bounds recursion */
 void ptx_leave(ptx_parser *parser);
 void ptx_skip_statement(ptx_parser *parser); /* up to and with the next ';' outside braces */
 
@@ -167,7 +167,7 @@ bool ptx_starts_constant(const ptx_parser *parser);
 bool ptx_convert_constant(ptx_constant constant, ptx_type type, uint64_t *bits);
 
 /* declaration.c, initialiser.c */
-bool ptx_at_space(const ptx_parser *parser, ptx_space *space); /* .reg .global .shared ... */
+bool ptx_at_space(const ptx_parser *parser, ptx_space *space);     /* .reg .global .shared ... */
 void ptx_parse_variables(ptx_parser *parser, ptx_linkage linkage); /* at the space; up to and with ';' */
 ptx_variable *ptx_parse_parameter(ptx_parser *parser, ptx_token *name);
 void ptx_parse_initialiser(ptx_parser *parser, ptx_variable *variable, const uint64_t *dimensions, unsigned rank);
@@ -196,16 +196,16 @@ void ptx_finish_locations(ptx_parser *parser);
 /* cfg.c: false: out of memory */
 bool ptx_build_blocks(ptx_arena *arena, ptx_function *function);
 
-/* ---- forms ------------------------------------------------------------------------------------------------------------ */
+/* ---- forms ----------------------------------------------------------------------------------- */
 
 /* What one operand may be; made from the words of forms.def, types of the mnemonic put in. */
 typedef struct ptx_slot {
-    char role;      /* see forms.def */
-    uint8_t type;   /* ptx_type, or one of: */
+    char role;               /* see forms.def */
+    uint8_t type;            /* ptx_type, or one of: */
 #define PTX_ADDRESS_TYPE 254 /* a 32 or 64-bit integer, as the register is */
-#define PTX_OWN_TYPE 255     /* the register's own */
-    uint16_t vector; /* elements that it must have; 0: any number, 1: a scalar */
-    bool wider;      /* a register may be wider than the type */
+#define PTX_OWN_TYPE     255 /* the register's own */
+    uint16_t vector;         /* elements that it must have; 0: any number, 1: a scalar */
+    bool wider;              /* a register may be wider than the type */
     bool pair, pair_required;
     bool optional;
 } ptx_slot;
@@ -213,7 +213,7 @@ typedef struct ptx_slot {
 typedef struct ptx_form {
     const struct ptx_form *next; /* another form that the same mnemonic fits, with other operands */
     uint8_t count;
-    bool any;         /* operands are not checked */
+    bool any; /* operands are not checked */
     ptx_slot slots[];
 } ptx_form;
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- spellings ---------------------------------------------------------------------------------------------------------- */
+/* ---- spellings ------------------------------------------------------------------------------- */
 
 static uint32_t hash_of(const char *text, size_t length)
 {
@@ -61,7 +61,7 @@ ptx_name *ptx_intern(ptx_parser *parser, const char *text, size_t length)
     return *slot;
 }
 
-/* ---- scopes --------------------------------------------------------------------------------------------------------------- */
+/* ---- scopes ---------------------------------------------------------------------------------- */
 
 ptx_symbol *ptx_declare(ptx_parser *parser, const ptx_token *token, ptx_symbol_kind kind, uint32_t depth)
 {
@@ -169,7 +169,7 @@ void ptx_close_scope(ptx_parser *parser)
     parser->depth--;
 }
 
-/* ---- labels and registers ----------------------------------------------------------------------------------------------------- */
+/* ---- labels and registers -------------------------------------------------------------------- */
 
 void ptx_define_label(ptx_parser *parser, const ptx_token *token)
 {

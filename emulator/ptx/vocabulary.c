@@ -127,15 +127,9 @@ ptx_space ptx_space_of(ptx_modifier modifier)
     }
 }
 
-/* ---- words to enumerators: one open hash for all tables, filled once a process -------------------------------------- */
+/* ---- words to enumerators: one open hash for all tables, filled once a process --------------- */
 
-typedef enum table {
-    TABLE_NONE,
-    TABLE_OPCODE,
-    TABLE_TYPE,
-    TABLE_MODIFIER,
-    TABLE_SPECIAL
-} table;
+typedef enum table { TABLE_NONE, TABLE_OPCODE, TABLE_TYPE, TABLE_MODIFIER, TABLE_SPECIAL } table;
 
 enum { SLOTS = 2048 }; /* a power of two, several times the number of words */
 
