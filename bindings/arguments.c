@@ -82,27 +82,21 @@ static int pack_pointer(const arguments *self, Py_ssize_t index, const cc_parame
     return 0;
 }
 
-/* Only where there are several devices: memory of another one is reached by a kernel only where the driver can map it.
- */
+/* Only where there are several devices: a kernel that touches memory it may not use takes its context with it. */
 static int check_placement(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, cc_buffer *buffer)
 {
     cc_error error;
     cc_placement placement;
-    if (cc_buffer_placement(buffer, &placement, &error) < 0)
+    bool usable;
+    if (cc_buffer_usable_on(buffer, self->device, &usable, &error) < 0 ||
+        (!usable && cc_buffer_placement(buffer, &placement, &error) < 0))
         return argument_refuse_error(self, index, &error);
-    const int device = cc_device_ordinal(self->device);
-    if (placement.device < 0 || placement.device == device || placement.host_accessible || placement.managed)
-        return 0;
-    cc_device *owner;
-    bool can;
-    if (cc_device_get(placement.device, &owner, &error) < 0 ||
-        cc_device_can_access_peer(self->device, owner, &can, &error) < 0)
-        return argument_refuse_error(self, index, &error);
-    if (can)
+    if (usable)
         return 0;
     return argument_refuse(self, index, parameter, PyExc_ValueError,
-                           "this Buffer is on device %d, which device %d, where the kernel runs, cannot read; copy it",
-                           placement.device, device);
+                           "this Buffer is on device %d, and the kernel runs on device %d, which may not use it; copy "
+                           "it, or open its pool to that device: DeviceMemoryResource.peer_accessible_by",
+                           placement.device, cc_device_ordinal(self->device));
 }
 
 static int pack_buffer(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,

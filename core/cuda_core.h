@@ -210,6 +210,9 @@ typedef struct cc_placement {
 } cc_placement;
 int cc_buffer_placement(cc_buffer *buffer, cc_placement *placement, cc_error *error);
 int cc_pointer_placement(CUdeviceptr pointer, cc_placement *placement, cc_error *error); /* cuPointerGetAttributes */
+/* Whether kernels on `device` may use the memory as things are: for another device's, whether its pool was opened to this
+ * one; for memory outside pools, whether the two devices can reach each other at all. */
+int cc_buffer_usable_on(cc_buffer *buffer, cc_device *device, bool *usable, cc_error *error);
 
 /* Later use on `stream` (launch, copy, fill) moves the point where the buffer is freed after it; called by bindings for
  * launch arguments. Does nothing for memory that is not stream-ordered, and costs one compare when the stream is the same. */

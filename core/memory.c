@@ -81,6 +81,23 @@ int cc_buffer_placement(cc_buffer *buffer, cc_placement *placement, cc_error *er
     return 0;
 }
 
+int cc_buffer_usable_on(cc_buffer *buffer, cc_device *device, bool *usable, cc_error *error)
+{
+    cc_placement placement;
+    cc_device *owner;
+    if (cc_buffer_placement(buffer, &placement, error))
+        return -1;
+    *usable =
+        placement.device < 0 || placement.device == device->ordinal || placement.host_accessible || placement.managed;
+    if (*usable)
+        return 0;
+    if (buffer->kind == CC__BUFFER_POOL && cc__driver.cuMemPoolGetAccess)
+        return cc_pool_get_access(buffer->pool, device, usable, error);
+    if (cc_device_get(placement.device, &owner, error))
+        return -1;
+    return cc_device_can_access_peer(device, owner, usable, error);
+}
+
 /* ---- copies ----------------------------------------------------------------------------------------------------- */
 
 int cc_copy(CUdeviceptr destination, CUdeviceptr source, size_t size, cc_stream *stream, cc_error *error)
