@@ -521,6 +521,7 @@ class Event:
 
 # ---- memory ----
 
+@disjoint_base
 class MemoryResource:
     def allocate(self, size: int, *, stream: _StreamLike) -> Buffer: ...
     def deallocate(self, ptr: int, size: int, *, stream: _StreamLike) -> None: ...
