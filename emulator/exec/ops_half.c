@@ -67,12 +67,6 @@ EM_INLINE float fused(float a, float b, float c)
 #define THREE_BF16(how, a, b, c)                                                                                       \
     OUT_##how(round_bf16, fused(em_float_of_bf16(a), em_float_of_bf16(b), em_float_of_bf16(c)))
 
-/* .oob: zero where an operand is the NaN that a tensor copy puts outside its bounds. */
-EM_INLINE uint16_t unless_out_of_bounds(uint16_t a, uint16_t b, uint16_t c, uint16_t result)
-{
-    return a == 0xffffu || b == 0xffffu || c == 0xffffu ? 0 : result;
-}
-
 /* ---- singles and pairs -------------------------------------------------------------------------------------------- */
 
 #define LOW(value) ((uint16_t)(value))
@@ -117,27 +111,19 @@ ARITHMETIC(sat)
 ARITHMETIC(ftz_sat)
 NAMED_THREE(fma_of_f16_relu, THREE_F16(relu, a, b, c))
 NAMED_THREE(fma_of_f16_ftz_relu, THREE_F16(ftz_relu, a, b, c))
-NAMED_THREE(fma_of_f16_oob, unless_out_of_bounds(a, b, c, THREE_F16(plain, a, b, c)))
-NAMED_THREE(fma_of_f16_oob_relu, unless_out_of_bounds(a, b, c, THREE_F16(relu, a, b, c)))
 HALF_THREE(fma_relu_f16, fma_of_f16_relu)
 HALF_THREE(fma_ftz_relu_f16, fma_of_f16_ftz_relu)
-HALF_THREE(fma_oob_f16, fma_of_f16_oob)
-HALF_THREE(fma_oob_relu_f16, fma_of_f16_oob_relu)
 
 NAMED(add_of_bf16, TWO_BF16(sum_of, plain, a, b))
 NAMED(sub_of_bf16, TWO_BF16(difference_of, plain, a, b))
 NAMED(mul_of_bf16, TWO_BF16(product_of, plain, a, b))
 NAMED_THREE(fma_of_bf16, THREE_BF16(plain, a, b, c))
 NAMED_THREE(fma_of_bf16_relu, THREE_BF16(relu, a, b, c))
-NAMED_THREE(fma_of_bf16_oob, unless_out_of_bounds(a, b, c, THREE_BF16(plain, a, b, c)))
-NAMED_THREE(fma_of_bf16_oob_relu, unless_out_of_bounds(a, b, c, THREE_BF16(relu, a, b, c)))
 HALF_TWO(add_bf16, add_of_bf16)
 HALF_TWO(sub_bf16, sub_of_bf16)
 HALF_TWO(mul_bf16, mul_of_bf16)
 HALF_THREE(fma_bf16, fma_of_bf16)
 HALF_THREE(fma_relu_bf16, fma_of_bf16_relu)
-HALF_THREE(fma_oob_bf16, fma_of_bf16_oob)
-HALF_THREE(fma_oob_relu_bf16, fma_of_bf16_oob_relu)
 
 /* ---- signs ---------------------------------------------------------------------------------------------------------- */
 
@@ -242,8 +228,6 @@ const em_form EM_ISA_NAME(em_forms_half)[] = {
     FORMS_TREATED(fma, FMA, RN),
     FORM_F16(fma_relu, FMA, RN, RELU),
     FORM_F16(fma_ftz_relu, FMA, RN, FTZ, RELU),
-    FORM_F16(fma_oob, FMA, RN, OOB),
-    FORM_F16(fma_oob_relu, FMA, RN, OOB, RELU),
     FORM_BF16(add, ADD, NONE),
     FORM_BF16(add, ADD, RN),
     FORM_BF16(sub, SUB, NONE),
@@ -252,8 +236,6 @@ const em_form EM_ISA_NAME(em_forms_half)[] = {
     FORM_BF16(mul, MUL, RN),
     FORM_BF16(fma, FMA, RN),
     FORM_BF16(fma_relu, FMA, RN, RELU),
-    FORM_BF16(fma_oob, FMA, RN, OOB),
-    FORM_BF16(fma_oob_relu, FMA, RN, OOB, RELU),
     FORM_F16(abs_plain, ABS, NONE),
     FORM_F16(abs_ftz, ABS, FTZ),
     FORM_F16(neg_plain, NEG, NONE),

@@ -160,7 +160,11 @@ static int64_t shifted(const em_insn *insn, int64_t a, int64_t b)
 {
     const bool wrap = ptx_has(insn->ptx, PTX_MOD_WRAP);
     const int64_t count = wrap ? b & 31 : b > 32 ? 32 : b;
-    return insn->ptx->op == PTX_OP_VSHL ? (int64_t)((uint64_t)a << count) : a >> count;
+    if (insn->ptx->op == PTX_OP_VSHR)
+        return a >> count;
+    /* 65 bits at most; what does not fit in 64 keeps its low half and its side of the range. */
+    const int64_t left = (int64_t)((uint64_t)a << count);
+    return a > 0 && left < 0 ? (left & UINT32_MAX) | INT64_C(1) << 62 : left;
 }
 
 SCALAR(video, true, computed((ptx_opcode)insn->ptx->op, a, b))

@@ -74,11 +74,11 @@ class Device:
         self.call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
         given = array.array("Q")
         for column in operand_columns:
-            given.extend(column)
+            given.extend(iter(column))
         results = array.array("Q", bytes(8 * count * len(form.results)))
         source = self.buffer("in", 8 * len(given))
         target = self.buffer("out", 8 * len(results))
-        scratch = self.buffer("scratch", 16 * count)
+        scratch = self.buffer("scratch", 64 * count)
         self.copy_in(source, given)
         self.copy_in(target, results)
         arguments = (source, target, scratch, ctypes.c_uint32(count))

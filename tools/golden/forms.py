@@ -1,15 +1,18 @@
 """Every opcode form that the golden vectors cover.
 
-A form is a piece of PTX with `$d0`, `$d1` for results, `$a0`... for operands, `$mem` and `$smem` for the address of 16
-bytes of the thread's own in global and in shared memory, and `$t0`.. for temporaries of 64 (`$w0`..), 32 and 16 bits
-(`$h0`..) and predicates (`$q0`). Operand kinds are those of operands.py; a result kind is a PTX type.
+A form is a piece of PTX with `$d0`, `$d1` for results, `$a0`... for operands, `$mem` and `$smem` for the address of
+64 bytes of the thread's own in global and 16 in shared memory, `$warp` for the global bytes of the warp's first thread,
+and `$w0`, `$t0`, `$h0`... for temporaries of 64, 32 and 16 bits, `$x0`... for more of 32, and predicates (`$q0`). Operand kinds are those of operands.py; a result kind is a PTX type.
 
 `bound` is None where the result is exact, else how far two conforming implementations may be apart:
   {"relative": r, "absolute": a, "flush": bool} on values of the result type; either is enough.
 """
 
 import itertools
+import re
 from typing import NamedTuple, Optional
+
+import forms_matrix
 
 
 class Form(NamedTuple):
@@ -212,9 +215,6 @@ def halves():
             yield op(f"{name}.{t}", t, t)
         for name, nan, xorsign in itertools.product(("min", "max"), ("", ".NaN"), ("", ".xorsign.abs")):
             yield op(f"{name}{nan}{xorsign}.{t}", t, t, t, target=86 if xorsign else 80)
-    for t in ("f16", "f16x2", "bf16", "bf16x2"):
-        for relu in ("", ".relu"):
-            yield op(f"fma.rn.oob{relu}.{t}", t, t, t, t, target=90)
 
 
 EQUALITY = ("eq", "ne")
@@ -316,6 +316,9 @@ def conversions_of_bf16():
         yield op(f"cvt.{rounding}{relu}.bf16x2.f32", "bf16x2", "f32", "f32")
         yield op(f"cvt.{rounding}{relu}.f16x2.f32", "f16x2", "f32", "f32")
         yield op(f"cvt.{rounding}{relu}.f16.f32", "f16", "f32")
+        for t in ("bf16", "f16"):
+            yield op(f"cvt.{rounding}{relu}.satfinite.{t}.f32", t, "f32", target=90)
+            yield op(f"cvt.{rounding}{relu}.satfinite.{t}x2.f32", f"{t}x2", "f32", "f32", target=90)
     for rounding in ("rm", "rp"):
         yield op(f"cvt.{rounding}.bf16.f32", "bf16", "f32", target=90)
     for a in ("f16", "f64"):
@@ -479,16 +482,30 @@ def atomics():
         yield Form(f"atom.global.v2.{words}.{name}", text, (m,) * 4, (words,) * 4, target)
 
 
+def departs_from_ptx(name):
+    """Scalar video instructions that no GPU since sm_70 has: ptxas 13.0 writes code for them, and in these forms that
+    code does other than PTX says (it saturates the wrong type, compares min and max wrongly, merges the wrong half,
+    shifts half of a product). They are held against PTX's own rules in tests/emulator/ops/test_video.py."""
+    if not re.match(r"v(add|sub|absdiff|min|max|shl|mad)\.", name):
+        return False
+    if name.startswith("vmad"):
+        return re.search(r"\.(sat|shr7|shr15)\b", name) is not None
+    return re.search(r"\.(sat|min|max)\b|to \.h1", name) is not None
+
+
 FAMILIES = (integer, carry, bits, floats, approximate, halves, comparisons, conversions, video, warp, atomics)
 
 
 def all_forms():
     seen = {}
-    for family in FAMILIES:
-        for form in family():
+    families = [(family.__name__, family()) for family in FAMILIES] + [("matrix", forms_matrix.matrix(Form))]
+    for name, members in families:
+        for form in members:
+            if departs_from_ptx(form.name):
+                continue
             if form.name in seen:
                 if seen[form.name] != form:
                     raise ValueError(f"two forms named {form.name}")
                 continue
             seen[form.name] = form
-            yield family.__name__, form
+            yield name, form

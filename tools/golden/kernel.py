@@ -1,18 +1,13 @@
 """PTX for a form: a kernel that runs it once a thread, on operands from memory.
 
 Operands and results are rows of 8-byte slots: operand k of thread i at `in + 8 * (k * count + i)`, result k at
-`out + 8 * (k * count + i)`; a value fills the low bytes of its slot. The third parameter points at 16 bytes a thread.
+`out + 8 * (k * count + i)`; a value fills the low bytes of its slot. The third parameter points at 64 bytes a thread.
 Blocks have 128 threads and counts are multiples of 32.
 """
 
 import re
 
 THREADS = 128
-LETTER = {16: "h", 32: "r", 64: "w"}
-
-
-def register_width(type_name, width):
-    return {8: 16}.get(width, width)
 
 
 def declared(kind):
@@ -28,6 +23,8 @@ def entry(name, form):
     emit = lines.append
     emit(f".visible .entry {name}(.param .u64 in, .param .u64 out, .param .u64 scratch, .param .u32 count) {{")
     emit("  .reg .pred %p<2>; .reg .pred %q<4>; .reg .b16 %h<8>; .reg .b32 %t<8>; .reg .b64 %w<8>; .reg .b64 %rd<8>;")
+    if "$x" in form.text:
+        emit("  .reg .b32 %x<32>;")
     if "$smem" in form.text:
         emit(f"  .shared .align 16 .b8 room[{16 * THREADS}];")
     for group, kinds in (("a", form.operands), ("d", form.results)):
@@ -41,7 +38,10 @@ def entry(name, form):
     emit("  ld.param.u64 %rd0, [in]; ld.param.u64 %rd1, [out]; ld.param.u64 %rd2, [scratch];")
     emit("  cvta.to.global.u64 %rd0, %rd0; cvta.to.global.u64 %rd1, %rd1; cvta.to.global.u64 %rd2, %rd2;")
     emit("  mul.wide.u32 %rd3, %t4, 8; mul.wide.u32 %rd4, %t3, 8; add.u64 %rd0, %rd0, %rd4; add.u64 %rd1, %rd1, %rd4;")
-    emit("  add.u64 %rd2, %rd2, %rd4; add.u64 %rd2, %rd2, %rd4;")
+    emit("  mul.lo.u64 %rd4, %rd4, 8; add.u64 %rd2, %rd2, %rd4;")
+    if "$warp" in form.text:
+        emit("  and.b64 %rd4, %rd4, -2048; ld.param.u64 %rd5, [scratch]; cvta.to.global.u64 %rd5, %rd5;")
+        emit("  add.u64 %rd5, %rd5, %rd4;")
     if "$smem" in form.text:
         emit("  mov.u32 %t5, room; mad.lo.u32 %t5, %t2, 16, %t5;")
     for index, kind in enumerate(form.operands):
@@ -53,6 +53,8 @@ def entry(name, form):
 
     def substitute(match):
         group, index = match.group(1), int(match.group(2) or 0)
+        if group == "warp":
+            return "%rd5"
         if group == "mem":
             return "%rd2"
         if group == "smem":
@@ -62,7 +64,7 @@ def entry(name, form):
             return f"%p{group}{index}" if kind == "pred" else f"%{group}{index}"
         return f"%{group}{index}"
 
-    emit("  " + re.sub(r"\$(smem|mem|[adqhtw](?=\d))(\d?)", substitute, form.text))
+    emit("  " + re.sub(r"\$(smem|mem|warp|[adqhtwx](?=\d))(\d*)", substitute, form.text))
     for index, kind in enumerate(form.results):
         if kind == "pred":
             emit(f"  selp.b32 %d{index}, 1, 0, %pd{index};")

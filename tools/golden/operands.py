@@ -90,7 +90,10 @@ def _f64_convert():
     return values
 
 
-F64_CONVERT = _f64_convert()
+# What rounds to the smallest normal number, or just not, if exponents had no end: .ftz may flush it or not.
+F64_CONVERT = _f64_convert() + [0x380FFFFFF0000000, 0x380FFFFFF0000001, 0x380FFFFFFFFFFFFF, 0xB80FFFFFFFFFFFFF]
+TINY = {"f32": (0x20000001, 0x1FFFFFFE), "f16": (0x2001, 0x1FFE), "bf16": (0x2001, 0x1FFE),
+        "f16x2": (0x20012001, 0x1FFE9FFE), "bf16x2": (0x20012001, 0x1FFE9FFE)}
 F16_SHORT = [0x0000, 0x8000, 0x0001, 0x8001, 0x03FF, 0x0400, 0x8400, 0x3C00, 0xBC00, 0x3C01, 0xBBFF, 0x7BFF, 0xFBFF,
              0x7C00, 0xFC00, 0x7E00, 0xFE12, 0x7C01, 0xFD23]
 F16_MORE = F16_SHORT + [0x0200, 0x0801, 0x3800, 0xB800, 0x3E00, 0x4100, 0xC100, 0x37FF, 0x3801, 0x4248, 0x3555, 0x7800,
@@ -115,6 +118,15 @@ def _pairs(values):
     return [values[i] | values[(i * 7 + 3) % count] << 16 for i in range(count)]
 
 
+def _small_integers(base):
+    encode = {"f32": f32_bits, "f64": f64_bits, "f16": lambda v: struct.unpack("<H", struct.pack("<e", v))[0],
+              "bf16": lambda v: f32_bits(v) >> 16}
+    codes = [encode[base.replace("x2", "")](float(v)) for v in (0, 1, -1, 2, -2, 3, 5, -7)]
+    if not base.endswith("x2"):
+        return codes
+    return [codes[i % 8] | codes[(i // 8 + i * 3) % 8] << 16 for i in range(64)]
+
+
 def short(kind):
     """The values that every combination is made of."""
     purpose = kind.split("/")[1] if "/" in kind else ""
@@ -131,6 +143,13 @@ def short(kind):
         return [0xFFFFFFFF]
     if purpose == "few":
         return [0, 1, 2, 0xFFFFFFFF]
+    if purpose == "tf32":
+        return _small_integers("f32")
+    if purpose == "matrix":
+        return _small_integers(base)
+    if purpose in ("e4m3", "e5m2"):
+        codes = [0x00, 0x38, 0xB8, 0x40, 0xC0, 0x44, 0x48] if purpose == "e4m3" else [0x00, 0x3C, 0xBC, 0x40, 0xC0, 0x42, 0x44]
+        return [codes[i % 7] | codes[i // 7 % 7] << 8 | codes[i // 3 % 7] << 16 | codes[i // 11 % 7] << 24 for i in range(98)]
     if base == "pred":
         return [0, 1]
     if base == "f32":
@@ -159,8 +178,6 @@ def single(kind, rng):
     purpose = kind.split("/")[1] if "/" in kind else ""
     base = kind.split("/")[0]
     bits = width(kind)
-    if purpose == "all":
-        return list(range(1 << bits))
     if purpose == "angle":
         return _angles(rng)
     if purpose == "log":
@@ -259,7 +276,10 @@ def make_set(kinds):
         tuples = [(value,) for value in single(kinds[0], rng)]
     else:
         lists = [short(kind) for kind in kinds]
-        if len(kinds) == 2:
+        if len(kinds) > 5 or any(kind.endswith(("/matrix", "/tf32")) for kind in kinds):  # a matrix form: some warps of anything
+            tuples = [tuple(rng.choice(values) for values in lists) for _ in range(128)]
+            extra = 0
+        elif len(kinds) == 2:
             tuples = [(a, b) for a in lists[0] for b in lists[1]]
             extra = 64
         else:  # all would be too many: each pair of values in neighbouring places, the others at random
@@ -276,6 +296,9 @@ def make_set(kinds):
         tuples += [tuple(_random(kind, rng) for kind in kinds) for _ in range(extra)]
         if len({kind.split("/")[0] for kind in kinds}) == 1:
             tuples += _related(kinds[0], rng, len(kinds)) if len(kinds) <= 3 else []
+            if kinds[0] in TINY and len(kinds) <= 3:
+                a, b = TINY[kinds[0]]
+                tuples += [(a, b, 0)[:len(kinds)], (b, a, 0)[:len(kinds)]]
     if any(kind.split("/")[-1] in ("lane", "clamp", "few") for kind in kinds):
         rng.shuffle(tuples)
     while len(tuples) % 32:
