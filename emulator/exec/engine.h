@@ -302,6 +302,7 @@ typedef struct em_grid {
     em_program *program;
     const em_function *entry;
     unsigned char *parameters; /* the launch's own copy */
+    em_range *workspace;       /* of a cooperative launch: what cooperative_groups' grid.sync() meets at */
     uint64_t block_count;
     uint64_t serial; /* %gridid */
     uint32_t threads, warp_count;

@@ -108,7 +108,11 @@ uint64_t em_special_value(const em_warp *warp, unsigned special, unsigned compon
         return grid->shared_bytes;
     case PTX_SPECIAL_DYNAMIC_SMEM_SIZE:
         return launch->dynamic_shared_bytes;
-    default: /* %envreg, %pm, reserved shared memory: none here */
+    case PTX_SPECIAL_ENVREG: /* 1 and 2: high and low word of the workspace's address */
+        if (grid->workspace == NULL || (component != 1 && component != 2))
+            return 0;
+        return component == 1 ? grid->workspace->base >> 32 : grid->workspace->base & 0xffffffffu;
+    default: /* %pm, reserved shared memory: none here */
         return 0;
     }
 }

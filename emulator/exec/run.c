@@ -272,6 +272,16 @@ static int set_up(em_grid *grid, const em_launch *launch, em_detail *detail)
         return em_fail(detail, CUDA_ERROR_OUT_OF_MEMORY, "no host memory for %zu bytes of parameters", bytes);
     if (bytes != 0)
         memcpy(grid->parameters, launch->parameters, bytes);
+    if (!launch->cooperative)
+        return 0;
+    /* As the driver lays it out: the size of the workspace, then the word that blocks count themselves in at. */
+    const uint32_t workspace[2] = {sizeof workspace, 0};
+    grid->workspace = em_heap_allocate(sizeof workspace, 256, EM_DEVICE, launch->limits.ordinal);
+    if (grid->workspace == NULL) {
+        free(grid->parameters);
+        return em_fail(detail, CUDA_ERROR_OUT_OF_MEMORY, "no device memory for a cooperative launch");
+    }
+    memcpy((void *)(uintptr_t)grid->workspace->base, workspace, sizeof workspace);
     return 0;
 }
 
@@ -326,6 +336,8 @@ int em_run(const em_launch *launch, em_detail *detail)
     em_output_finish(&grid);
     pthread_mutex_destroy(&grid.lock);
     free(grid.parameters);
+    if (grid.workspace != NULL)
+        em_heap_release(grid.workspace);
     if (grid.fault.code != 0 && detail != NULL)
         *detail = grid.fault;
     return grid.fault.code;
