@@ -242,8 +242,8 @@ static int read_text(const char *image, size_t size, char **ptx, size_t *length,
 
 int em_image_ptx(const void *image, size_t size, const em_limits *limits, char **ptx, size_t *length, em_detail *detail)
 {
-    uint32_t magic =
-        0; /* none of the magic numbers has a zero byte, so text that ends sooner is not read past its end */
+    /* No magic number has a zero byte, so a text shorter than one is not read past its end. */
+    uint32_t magic = 0;
     if (size != 0 ? size >= sizeof magic : strnlen(image, sizeof magic) == sizeof magic)
         memcpy(&magic, image, sizeof magic);
     if (magic == FATBIN_WRAPPER_MAGIC && (size == 0 || size >= sizeof(fatbin_wrapper))) {
