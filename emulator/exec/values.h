@@ -133,9 +133,9 @@ EM_INLINE uint32_t em_round_magnitude(uint32_t magnitude, uint32_t shift, uint32
     case EM_ROUND_NEAREST:
         return kept + ((rest + (kept & 1u)) > half ? 1u : 0u);
     case EM_ROUND_UP:
-        return kept + (uint32_t)(rest != 0 && negative == 0);
+        return kept + ((rest != 0 ? 1u : 0u) & (negative ^ 1u));
     case EM_ROUND_DOWN:
-        return kept + (uint32_t)(rest != 0 && negative != 0);
+        return kept + ((rest != 0 ? 1u : 0u) & negative);
     default:
         return kept;
     }
@@ -150,9 +150,11 @@ EM_INLINE uint16_t em_f16_of_float(float value, em_rounding mode)
     const uint32_t distance = 126u - (exponent > 101 ? exponent : 101u);
     const uint32_t shift = small ? distance : 13u;
     uint32_t half = em_round_magnitude(small ? mantissa : magnitude - (112u << 23), shift, negative, mode);
-    const bool to_infinity = mode == EM_ROUND_NEAREST || (mode == EM_ROUND_UP && !negative) ||
-                             (mode == EM_ROUND_DOWN && negative);
-    const uint32_t overflow = to_infinity || magnitude == 0x7f800000u ? 0x7c00u : 0x7bffu;
+    const uint32_t finite = mode == EM_ROUND_NEAREST ? 0u
+                            : mode == EM_ROUND_UP    ? negative
+                            : mode == EM_ROUND_DOWN  ? negative ^ 1u
+                                                     : 1u; /* what is too large becomes the largest number */
+    const uint32_t overflow = magnitude == 0x7f800000u ? 0x7c00u : 0x7c00u - finite;
     half = half >= 0x7c00u ? overflow : half;
     half = magnitude > 0x7f800000u ? EM_F16_NAN : half | negative << 15;
     return (uint16_t)half;
@@ -221,36 +223,34 @@ EM_INLINE float em_fma(float a, float b, float c)
 
 /* ---- rounding to an integer -------------------------------------------------------------------------------------- */
 
+/* Adding and taking away 2^23 rounds to nearest; a step of one corrects that where it went the wrong way. Zeros keep
+ * the sign of what they came from; NaN, infinity and what has no fraction stay. */
 EM_INLINE float em_integral(float value, em_rounding mode)
 {
     const uint32_t sign = em_bits_of_float(value) & 0x80000000u;
     const float magnitude = em_float_of(em_bits_of_float(value) & 0x7fffffffu);
-    const float nearest = (magnitude + 0x1p23f) - 0x1p23f;
-    const bool toward = mode == EM_ROUND_ZERO || (mode == EM_ROUND_DOWN && !sign) || (mode == EM_ROUND_UP && sign);
-    float rounded = nearest;
-    if (mode != EM_ROUND_NEAREST) {
-        const float down = nearest > magnitude ? nearest - 1.0f : nearest;
-        const float up = nearest < magnitude ? nearest + 1.0f : nearest;
-        rounded = toward ? down : up;
-    }
-    rounded = magnitude < 0x1p23f ? rounded : magnitude; /* NaN and infinity stay */
-    return em_float_of(em_bits_of_float(rounded) | sign);
+    const float limit = mode == EM_ROUND_ZERO ? magnitude : value;
+    const float rounded = (magnitude + 0x1p23f) - 0x1p23f;
+    float whole = mode == EM_ROUND_ZERO ? rounded : em_float_of(em_bits_of_float(rounded) | sign);
+    if (mode == EM_ROUND_DOWN || mode == EM_ROUND_ZERO)
+        whole = whole > limit ? whole - 1.0f : whole;
+    if (mode == EM_ROUND_UP)
+        whole = whole < limit ? whole + 1.0f : whole;
+    return magnitude < 0x1p23f ? em_float_of(em_bits_of_float(whole) | sign) : value;
 }
 
 EM_INLINE double em_integral_f64(double value, em_rounding mode)
 {
     const uint64_t sign = em_bits_of_double(value) & 0x8000000000000000ull;
     const double magnitude = em_double_of(em_bits_of_double(value) & 0x7fffffffffffffffull);
-    const double nearest = (magnitude + 0x1p52) - 0x1p52;
-    const bool toward = mode == EM_ROUND_ZERO || (mode == EM_ROUND_DOWN && !sign) || (mode == EM_ROUND_UP && sign);
-    double rounded = nearest;
-    if (mode != EM_ROUND_NEAREST) {
-        const double down = nearest > magnitude ? nearest - 1.0 : nearest;
-        const double up = nearest < magnitude ? nearest + 1.0 : nearest;
-        rounded = toward ? down : up;
-    }
-    rounded = magnitude < 0x1p52 ? rounded : magnitude;
-    return em_double_of(em_bits_of_double(rounded) | sign);
+    const double limit = mode == EM_ROUND_ZERO ? magnitude : value;
+    const double rounded = (magnitude + 0x1p52) - 0x1p52;
+    double whole = mode == EM_ROUND_ZERO ? rounded : em_double_of(em_bits_of_double(rounded) | sign);
+    if (mode == EM_ROUND_DOWN || mode == EM_ROUND_ZERO)
+        whole = whole > limit ? whole - 1.0 : whole;
+    if (mode == EM_ROUND_UP)
+        whole = whole < limit ? whole + 1.0 : whole;
+    return magnitude < 0x1p52 ? em_double_of(em_bits_of_double(whole) | sign) : value;
 }
 
 /* ---- float to integer ------------------------------------------------------------------------------------------------ */
