@@ -1,6 +1,6 @@
 """Holds the layers of the tree: a lower layer never includes or calls up, and no CUDA library is linked.
 
-core/ and emulator/ know neither Python nor each other; bindings/ sees core/ only through cuda_core.h; python/ holds no C."""
+core/ and emulator/ know neither Python nor each other; bindings/ sees core/ only through cuda_core.h."""
 
 import pathlib
 import re
@@ -22,11 +22,16 @@ RULES = {
     ],
     "emulator/ptx": [(r"exec/|emulator\.h$", "the front end knows neither memory nor execution")],
     "bindings": [
-        (r"(^|/)internal\.h$|(^|/)(driver|driver_errors|errors|nvrtc|nvjitlink)\.def$", "bindings use cuda_core.h only"),
+        (
+            r"(^|/)internal\.h$|(^|/)(driver|driver_errors|errors|nvrtc|nvjitlink)\.def$",
+            "bindings use cuda_core.h only",
+        ),
         (r"(^|/)emulator", "bindings reach the emulator only as a driver"),
     ],
 }
-LINKED = re.compile(r"-l(cuda|nvrtc|nvJitLink|cudart)\b|find_library\('(cuda|nvrtc|nvJitLink|cudart)'|dependency\('cuda'")
+LINKED = re.compile(
+    r"-l(cuda|nvrtc|nvJitLink|cudart)\b|find_library\('(cuda|nvrtc|nvJitLink|cudart)'|dependency\('cuda'"
+)
 LONGEST = 1000
 
 

@@ -1,5 +1,5 @@
-"""Builds the wheel against the headers from PyPI, installs it in an environment of its own with the extra [cu13], and runs the
-main job there: what a user without a CUDA toolkit gets. Nothing of a toolkit on this machine is used."""
+"""Builds the wheel against the headers from PyPI, installs it in an environment of its own with the extra [cu13], and
+runs the main job there: what a user without a CUDA toolkit gets. Nothing of a toolkit on this machine is used."""
 
 import os
 import pathlib
@@ -11,6 +11,7 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WANTED = ("cuda_core/__init__.py", "cuda_core/py.typed", "cuda_core/_core.pyi", "cuda_core/libcuda_core_emulator.so")
+OF_A_TOOLKIT = ("PYTHONPATH", "CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH")
 USES_HEADERS = """
 from cuda_core import Device, LaunchConfig, Program, launch
 source = '#include <cuda_fp16.h>\\nextern "C" __global__ void twice(__half *x) { *x = __hadd(*x, *x); }'
@@ -31,14 +32,25 @@ def main():
         where = pathlib.Path(directory)
         venv.create(where / "venv", with_pip=True)
         python = where / "venv" / "bin" / "python"
-        environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH")}
+        environment = {name: value for name, value in os.environ.items() if name not in OF_A_TOOLKIT}
 
         def run(*command, cwd=where):
             subprocess.run([str(part) for part in command], check=True, cwd=cwd, env=environment)
 
         run(python, "-m", "pip", "install", "--quiet", "nvidia-cuda-runtime==13.0.*")
         headers = next(where.glob("venv/lib/python*/site-packages/nvidia/cu13/include"))
-        run(python, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", where, f"-Csetup-args=-Dheaders={headers}", ROOT)
+        run(
+            python,
+            "-m",
+            "pip",
+            "wheel",
+            "--quiet",
+            "--no-deps",
+            "--wheel-dir",
+            where,
+            f"-Csetup-args=-Dheaders={headers}",
+            ROOT,
+        )
         wheel = next(where.glob("*.whl"))
         names = zipfile.ZipFile(wheel).namelist()
         missing = [name for name in WANTED if name not in names]

@@ -1,6 +1,6 @@
 """Prints the directory of the cuda.h to build against: the first argument, CUDA_HOME or CUDA_PATH, the toolkit on the
-machine, or the headers of the PyPI package nvidia-cuda-runtime (a build requirement in pyproject.toml). Only a cuda.h of
-CUDA 13.0 or newer serves."""
+machine, or the headers of the PyPI package nvidia-cuda-runtime (a build requirement in pyproject.toml). Only a cuda.h
+of CUDA 13.0 or newer serves."""
 
 import os
 import pathlib
