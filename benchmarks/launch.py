@@ -3,8 +3,8 @@ where they are installed.
 
 usage: python benchmarks/launch.py [--json FILE] [--only TEXT] [--repeats N]
 
-Nanoseconds a call, the best of 9 loops. `overhead` is what is added to the floor, `aim` what it may be at most, `ratio`
-overhead / aim: 1 or less is met. Only differences and ratios of one run mean anything.
+Nanoseconds a call, the best of 9 loops in each of 4 rounds. `overhead` is what is added to the floor, `aim` what it may
+be at most, `ratio` overhead / aim: 1 or less is met. Only differences and ratios of one run mean anything.
 
 The method: loops of 400 calls, since a longer loop of launches fills the driver's queue and then times the GPU; the
 stream is waited for between loops; a first loop that is not counted loads modules and fills caches. The floor's driver
