@@ -225,7 +225,7 @@ static bool order_blocks(struct graph *graph, uint32_t edge_count)
     uint32_t *heads = scratch, *latches = scratch + edge_count, *seen = scratch + 2 * (size_t)edge_count;
     uint32_t loops = 0;
     walk(graph, heads, latches, &loops);
-    graph->budget = 256 * ((uint64_t)graph->count + edge_count); /* loop depth is a matter of speed, not of truth */
+    graph->budget = 64 * ((uint64_t)graph->count + edge_count); /* loop depth is a matter of speed, not of truth */
     for (uint32_t i = 0; i < loops && graph->budget > 0; i++)
         deepen_loop(graph, heads[i], latches[i], seen, i + 1);
     number_blocks(graph, walk(graph, NULL, NULL, NULL));
@@ -297,7 +297,7 @@ static void find_post_dominators(struct graph *graph)
     memset(known, 0, graph->count);
     for (uint32_t i = 0; i < graph->count; i++)
         graph->blocks[i].post_dominator = PTX_NO_BLOCK;
-    graph->budget = 1024 * ((uint64_t)graph->count + graph->first_edge[graph->count]); /* else all meet at the end */
+    graph->budget = 128 * ((uint64_t)graph->count + graph->first_edge[graph->count]); /* else all meet at the end */
     bool changed = true;
     while (changed && graph->budget > graph->count) {
         graph->budget -= graph->count;

@@ -187,8 +187,11 @@ static verdict judge_address(const ptx_operand *operand, const ptx_mnemonic *mne
                              mnemonic->op == PTX_OP_RED || mnemonic->op == PTX_OP_LDU;
     if (operand->kind != PTX_OPERAND_ADDRESS && operand->kind != PTX_OPERAND_VARIABLE)
         return WRONG_KIND;
-    if (names_space && operand->variable != NULL && mnemonic->space != PTX_SPACE_GENERIC &&
-        operand->variable->space != mnemonic->space)
+    if (!names_space || operand->variable == NULL || operand->variable->space == mnemonic->space)
+        return FITS;
+    /* A generic access may name a variable of a space that generic addresses reach so. */
+    const ptx_space space = operand->variable->space;
+    if (mnemonic->space != PTX_SPACE_GENERIC || space == PTX_SPACE_PARAM || space == PTX_SPACE_CONST)
         return WRONG_TYPE;
     return FITS;
 }

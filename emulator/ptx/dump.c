@@ -18,8 +18,10 @@ typedef struct dump {
     const ptx_variable **own;     /* all variables of that body: function->variables, then its .global and .const */
     uint32_t own_count;
     uint8_t *clash;       /* of each of these: the name is taken, so a number goes with it */
+    bool of_halves;       /* the instruction selects .h10, not .b3210 */
     const char **strings; /* for .debug_str, in the order in which .loc directives name them */
-    uint32_t string_count;
+    size_t string_count, string_capacity;
+    uint32_t *latest; /* of each place (ptx_location.place), the location written last */
 } dump;
 
 /* ---- the text -------------------------------------------------------------------------------- */
@@ -143,7 +145,7 @@ static void put_selected_register(dump *out, const ptx_operand *operand)
     else if (operand->selector == PTX_SELECT_H0 || operand->selector == PTX_SELECT_H1)
         print(out, ".h%d", operand->selector - PTX_SELECT_H0);
     else if (operand->selector == PTX_SELECT_MASK)
-        print(out, ".b%x", operand->selector_mask);
+        print(out, out->of_halves ? ".h%x" : ".b%x", operand->selector_mask);
 }
 
 static void put_operand(dump *out, const ptx_operand *operand);
@@ -263,10 +265,12 @@ static void put_instruction(dump *out, const ptx_instruction *instruction)
         put_register(out, instruction->guard);
         put(out, " ");
     }
+    const ptx_opcode op = instruction->mnemonic->op;
+    out->of_halves = op >= PTX_OP_VADD2 && op <= PTX_OP_VSET2;
     put(out, instruction->mnemonic->spelling);
     if (instruction->operand_count > 0)
         put(out, " ");
-    if (instruction->mnemonic->op == PTX_OP_CALL)
+    if (op == PTX_OP_CALL)
         put_call(out, instruction);
     else
         for (uint8_t i = 0; i < instruction->operand_count; i++) {
@@ -416,17 +420,49 @@ static void put_header(dump *out, const ptx_function *function, bool with_body)
     put(out, function->blocks_are_clusters ? " .blocksareclusters" : "");
 }
 
-static void put_location(dump *out, uint32_t index)
+/* The number under which a string will stand in .debug_str. */
+static size_t add_string(dump *out, const char *string)
+{
+    if (out->string_count == out->string_capacity) {
+        const size_t capacity = out->string_capacity == 0 ? 64 : out->string_capacity * 2;
+        const char **strings = realloc(out->strings, capacity * sizeof *strings);
+        out->failed |= strings == NULL;
+        if (strings == NULL)
+            return 0;
+        out->strings = strings;
+        out->string_capacity = capacity;
+    }
+    out->strings[out->string_count] = string;
+    return out->string_count++;
+}
+
+static void put_one_location(dump *out, uint32_t index)
 {
     const ptx_location *location = &out->module->locations[index];
     print(out, "\t.loc %u %u %u", location->file_number, location->line, location->column);
     if (location->function != NULL) {
         const ptx_location *call = &out->module->locations[location->inlined_at];
-        out->strings[out->string_count] = location->function;
-        print(out, ", function_name $str%u", out->string_count++);
+        print(out, ", function_name $str%zu", add_string(out, location->function));
         print(out, ", inlined_at %u %u %u", call->file_number, call->line, call->column);
     }
     put(out, "\n");
+    out->latest[location->place] = index;
+}
+
+/* A call that code was inlined at is named by its place, so it must be the latest .loc of that place. */
+static void put_location(dump *out, uint32_t index)
+{
+    enum { DEEPEST = 64 };
+    const ptx_location *locations = out->module->locations;
+    uint32_t chain[DEEPEST];
+    int depth = 0;
+    for (chain[depth++] = index; depth < DEEPEST && locations[index].function != NULL; chain[depth++] = index) {
+        index = locations[index].inlined_at;
+        if (index == 0 || out->latest[locations[index].place] == index)
+            break;
+    }
+    while (depth-- > 0)
+        put_one_location(out, chain[depth]);
 }
 
 static void put_target_lists(dump *out, const ptx_function *function)
@@ -617,23 +653,13 @@ static void put_preamble(dump *out)
 static void put_strings(dump *out)
 {
     put(out, out->string_count > 0 ? ".section .debug_str\n{\n" : "");
-    for (uint32_t i = 0; i < out->string_count; i++) {
-        print(out, "$str%u:\n.b8 ", i);
+    for (size_t i = 0; i < out->string_count; i++) {
+        print(out, "$str%zu:\n.b8 ", i);
         for (const char *name = out->strings[i]; *name != '\0'; name++)
             print(out, "%u,", (unsigned char)*name);
         put(out, "0\n");
     }
     put(out, out->string_count > 0 ? "}\n" : "");
-}
-
-/* At most one string for each instruction: where the location changes. */
-static bool prepare_strings(dump *out)
-{
-    size_t most = 1;
-    for (uint32_t i = 0; i < out->module->function_count; i++)
-        most += out->module->functions[i]->instruction_count;
-    out->strings = malloc(most * sizeof *out->strings);
-    return out->strings != NULL;
 }
 
 static void put_functions(dump *out, bool entries, bool bodies)
@@ -654,7 +680,8 @@ static void put_functions(dump *out, bool entries, bool bodies)
 char *ptx_dump(const ptx_module *module)
 {
     dump out = {.module = module};
-    if (!prepare_strings(&out))
+    out.latest = calloc(module->location_count, sizeof *out.latest);
+    if (out.latest == NULL)
         return NULL;
     put_preamble(&out);
     put_functions(&out, false, false);
@@ -674,6 +701,7 @@ char *ptx_dump(const ptx_module *module)
         }
     put_strings(&out);
     free(out.strings);
+    free(out.latest);
     if (!out.failed)
         return out.text;
     free(out.text);

@@ -393,6 +393,7 @@ typedef struct ptx_location {
     uint32_t file_number, line, column;
     const char *function; /* function_name of inlined code, or NULL */
     uint32_t inlined_at;  /* location index of the call, 0: not inlined */
+    uint32_t place;       /* first location of the same file, line and column, whatever it is inlined in */
 } ptx_location;
 
 typedef struct ptx_module {

@@ -2,6 +2,7 @@
  * sections are of no use to an emulator and are read over. */
 #include "parser.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* .file 1 "name" [, timestamp, size] */
@@ -25,24 +26,32 @@ static void parse_place(ptx_parser *parser, ptx_location *place)
     place->column = ptx_expect_count(parser, "a column");
 }
 
+/* Places are found again by a spelling that no name can have. */
+static ptx_name *place_name(ptx_parser *parser, const ptx_location *place)
+{
+    char key[48];
+    const int length = snprintf(key, sizeof key, "%u %u %u", place->file_number, place->line, place->column);
+    return ptx_intern(parser, key, (size_t)length);
+}
+
 static uint32_t add_location(ptx_parser *parser, const ptx_location *place)
 {
+    ptx_name *name = place_name(parser, place);
+    const uint32_t index = (uint32_t)parser->locations.count;
     ptx_location *made = ptx_push(parser, &parser->locations);
     *made = *place;
-    return (uint32_t)(parser->locations.count - 1);
+    name->last_location = index;
+    if (name->first_location == 0)
+        name->first_location = index;
+    made->place = name->first_location;
+    return index;
 }
 
 /* The call that a piece of code was inlined at: the latest .loc of that place, else a new one. */
 static uint32_t location_of(ptx_parser *parser, const ptx_location *place)
 {
-    enum { LOOK_BACK = 64 };
-    const size_t count = parser->locations.count;
-    for (size_t i = count; i > 1 && i + LOOK_BACK > count; i--) {
-        const ptx_location *seen = &PTX_ITEM(parser->locations, ptx_location, i - 1);
-        if (seen->file_number == place->file_number && seen->line == place->line && seen->column == place->column)
-            return (uint32_t)(i - 1);
-    }
-    return add_location(parser, place);
+    const ptx_name *name = place_name(parser, place);
+    return name->last_location != 0 ? name->last_location : add_location(parser, place);
 }
 
 /* .loc file line column [, function_name label [+ offset], inlined_at file line column] */
@@ -67,7 +76,7 @@ void ptx_parse_loc(ptx_parser *parser)
         }
     }
     parser->location = add_location(parser, &place);
-    if (named.label != NULL) {
+    if (named.label != NULL && place.inlined_at != 0) {
         named.location = parser->location;
         *(ptx_inlined *)ptx_push(parser, &parser->inlined) = named;
     }

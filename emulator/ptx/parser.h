@@ -44,6 +44,7 @@ typedef struct ptx_name { /* a spelling, once a module */
     ptx_mnemonic *mnemonic;    /* where the spelling has been one */
     const char *debug_text;    /* where it labels a string of .debug_str */
     size_t debug_length;
+    uint32_t first_location, last_location; /* where it is the key of a place: see location.c */
 } ptx_name;
 
 typedef struct ptx_symbol {

@@ -29,6 +29,7 @@ static const struct {
     {"mov.u32 %r1, %tid.q;", 7, 18, "components .x .y .z .w"},
     {"mov.u32 %r1, %r2.x;", 7, 17, "no such part"},
     {"ld.shared.u32 %r1, [g];", 7, 20, "'g' is in .global memory"},
+    {"ld.u64 %rd1, [a];", 7, 14, "'a' is in .param memory, which 'ld.u64' does not access"},
     {"ld.global.u32 %r1, [%f1];", 7, 21, "an address is a 32 or 64-bit integer register"},
     {"ld.global.u32 %r1, [%rd1+%r2];", 7, 26, "expected a constant"},
     {"@%r1 bra done; done:", 7, 2, "a guard is a predicate register"},
