@@ -132,7 +132,7 @@ em_status em_pointers(const em_insn *insn, unsigned char *rows, em_warp *warp, e
                       em_touch touch, unsigned char *pointers[EM_LANES])
 {
     const em_status status = em_locate(insn, rows, warp, mask, size, touch);
-    warp->fuel -= EM_FUEL_OF_SPINNING;
+    em_may_wait(warp);
     memcpy(pointers, warp->pointers, sizeof warp->pointers);
     return status;
 }

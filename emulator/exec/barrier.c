@@ -17,8 +17,8 @@ static void write_result(em_warp *warp, const em_fragment *fragment, const em_ba
         EM_EACH_LANE_OF(fragment->mask)
         to[lane] = barrier->contributed_true;
     } else if (kind == EM_BARRIER_AND || kind == EM_BARRIER_OR) {
-        const bool result = kind == EM_BARRIER_AND ? barrier->contributed_true == barrier->contributed
-                                                   : barrier->contributed_true != 0;
+        const bool result =
+            kind == EM_BARRIER_AND ? barrier->contributed_true == barrier->contributed : barrier->contributed_true != 0;
         em_mask *to = &EM_PREDICATE(insn->d);
         *to = (*to & ~fragment->mask) | (result ? fragment->mask : 0);
     }
@@ -128,7 +128,8 @@ EM_HANDLER(bar_masked)
     return EM_RESCHEDULE;
 }
 
-/* The common case, bar.sync of a constant barrier (imm; -1: not constant): one fragment a warp. f: order of its block. */
+/* The common case, bar.sync of a constant barrier: one fragment a warp. imm: the barrier, -1 where it is not constant;
+ * f: order of the instruction's block. */
 EM_HANDLER(bar_full)
 {
     em_block *block = warp->block;

@@ -4,7 +4,7 @@
 
 #include "engine.h"
 
-/* ---- storage ------------------------------------------------------------------------------------------------------ */
+/* ---- storage ----------------------------------------------------------------------------------------------------- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static em_storage *spare;
@@ -202,7 +202,8 @@ bool em_block_start(em_storage *storage, em_grid *grid, uint64_t linear)
     return true;
 }
 
-/* ---- turns ------------------------------------------------------------------------------------------------------------- */
+/* ---- turns
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static uint32_t random_below(em_block *block, uint32_t bound)
 {
@@ -243,24 +244,26 @@ em_outcome em_block_run(em_block *block)
 {
     uint8_t order[EM_MAX_WARPS];
     for (;;) {
-        bool yielded = false;
+        bool yielded = false, busy = false;
         shuffle(block, order);
         for (uint32_t i = 0; i < block->warp_count; i++) {
             em_warp *warp = &block->warps[order[i]];
             if (warp->live == 0)
                 continue;
             warp->fuel = block->random != 0 ? (int32_t)random_below(block, EM_FUEL) : EM_FUEL;
+            warp->may_wait = false;
             const em_turn turn = em_warp_run(warp);
             if (turn == EM_TURN_FAULTED)
                 return EM_STOPPED;
             yielded |= turn == EM_TURN_YIELDED;
+            busy |= turn == EM_TURN_YIELDED && !warp->may_wait;
         }
         if (block->live_threads == 0)
             return EM_FINISHED;
         if (atomic_load_explicit(&block->grid->stopped, memory_order_relaxed))
             return EM_STOPPED;
         if (yielded)
-            return EM_STALLED;
+            return busy ? EM_BUSY : EM_STALLED;
         if (!any_runnable(block)) {
             em_fault_deadlock(block);
             return EM_STOPPED;

@@ -5,7 +5,7 @@
 
 #include "engine.h"
 
-/* ---- device strings ----------------------------------------------------------------------------------------------- */
+/* ---- device strings ---------------------------------------------------------------------------------------------- */
 
 /* Length of the string at a generic address, at most `limit`; -1: it runs out of accessible memory. */
 static long string_length(em_warp *warp, unsigned lane, uint64_t address, size_t limit)
@@ -31,7 +31,8 @@ static const char *string_at(em_warp *warp, unsigned lane, uint64_t address, cha
     return buffer;
 }
 
-/* ---- text under construction ------------------------------------------------------------------------------------------ */
+/* ---- text under construction
+ * ------------------------------------------------------------------------------------------ */
 
 typedef struct text {
     char *bytes;
@@ -62,7 +63,8 @@ static void append(text *out, const char *bytes, size_t length)
     out->length += length;
 }
 
-/* ---- vprintf ------------------------------------------------------------------------------------------------------------ */
+/* ---- vprintf
+ * ------------------------------------------------------------------------------------------------------------ */
 
 /* One call of printf by one thread. Arguments lie at `arguments`, each aligned to its size. */
 typedef struct call_state {
@@ -188,7 +190,10 @@ static void convert_integer(text *out, const conversion *made, uint64_t bits)
     host_format(made, "ll", made->letter, format);
     if (made->letter == 'd' || made->letter == 'i') {
         long long value = (long long)bits;
-        value = made->size == 4 ? (int32_t)bits : made->size == 2 ? (int16_t)bits : made->size == 1 ? (int8_t)bits : value;
+        value = made->size == 4   ? (int32_t)bits
+                : made->size == 2 ? (int16_t)bits
+                : made->size == 1 ? (int8_t)bits
+                                  : value;
         append_formatted(out, format, value);
     } else {
         unsigned long long value = bits;
@@ -318,7 +323,8 @@ static em_status vprintf_builtin(const em_insn *insn, unsigned char *rows, em_wa
     return EM_GO;
 }
 
-/* ---- malloc and free -------------------------------------------------------------------------------------------------------- */
+/* ---- malloc and free
+ * -------------------------------------------------------------------------------------------------------- */
 
 static const char heap_mark[] = "device malloc";
 static _Atomic uint64_t heap_used;
@@ -365,7 +371,7 @@ static em_status free_builtin(const em_insn *insn, unsigned char *rows, em_warp 
     return EM_GO;
 }
 
-/* ---- assert --------------------------------------------------------------------------------------------------------------------- */
+/* ---- assert ------------------------------------------------------------------------------------------------------ */
 
 static em_status assertfail_builtin(const em_insn *insn, unsigned char *rows, em_warp *warp, em_mask mask,
                                     const em_call *call)

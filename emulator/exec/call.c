@@ -134,7 +134,8 @@ EM_HANDLER(call_masked)
         em_mask alike;
         callee = callee_at(insn, rows, warp, acting, &alike);
         if (callee == NULL)
-            return em_raise(insn, warp, alike, CUDA_ERROR_INVALID_PC, "indirect call of an address that is no function");
+            return em_raise(insn, warp, alike, CUDA_ERROR_INVALID_PC,
+                            "indirect call of an address that is no function");
         if (alike != acting)
             em_split(warp, acting & ~alike, insn, base);
         acting = alike;

@@ -10,7 +10,8 @@ static inline const em_insn *target_of(const em_insn *insn)
     return (const em_insn *)(const void *)((const char *)insn + insn->imm);
 }
 
-/* ---- branches: imm is the distance in bytes, b the target's order, aux set where it goes back --------------------------- */
+/* ---- branches: imm is the distance in bytes, b the target's order, aux set where it goes back
+ * --------------------------- */
 
 static inline em_status jump(const em_insn *insn, unsigned char *rows, em_warp *warp, em_mask mask, bool full)
 {
@@ -115,7 +116,8 @@ EM_HANDLER(brx_masked)
     return EM_RESCHEDULE;
 }
 
-/* ---- the end ------------------------------------------------------------------------------------------------------------- */
+/* ---- the end
+ * ------------------------------------------------------------------------------------------------------------- */
 
 EM_HANDLER(exit_masked)
 {
@@ -141,7 +143,8 @@ EM_HANDLER(brkpt_masked)
     return em_raise(insn, warp, acting, CUDA_ERROR_LAUNCH_FAILED, "breakpoint instruction with no debugger");
 }
 
-/* ---- order and time -------------------------------------------------------------------------------------------------------- */
+/* ---- order and time
+ * -------------------------------------------------------------------------------------------------------- */
 
 EM_HANDLER(fence_masked)
 {
@@ -159,6 +162,7 @@ EM_HANDLER(nanosleep_masked)
 {
     if (em_guarded(insn, rows, mask) == 0)
         EM_NEXT;
+    em_may_wait(warp);
     em_park(warp, insn + 1);
     return EM_YIELD;
 }
@@ -180,7 +184,8 @@ EM_HANDLER(special_masked)
     EM_NEXT;
 }
 
-/* ---- who is here -------------------------------------------------------------------------------------------------------------- */
+/* ---- who is here
+ * -------------------------------------------------------------------------------------------------------------- */
 
 EM_HANDLER(activemask_masked)
 {

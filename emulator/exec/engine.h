@@ -13,29 +13,31 @@
 #include "../emulator.h"
 #include "op.h"
 
-/* ---- device addresses that are not host addresses ------------------------------------------------------------------ */
+/* ---- device addresses that are not host addresses ---------------------------------------------------------------- */
 
 /* Generic addresses of shared, local and parameter memory lie in windows above all host addresses (bit 48), within the
  * 49 bits a GPU uses. Addresses in the spaces of shared and local memory are small offsets. */
-#define EM_WINDOW_BYTES (UINT64_C(1) << 28)
-#define EM_SHARED_WINDOW (UINT64_C(1) << 48)
-#define EM_LOCAL_WINDOW (EM_SHARED_WINDOW + EM_WINDOW_BYTES)
-#define EM_PARAM_WINDOW (EM_LOCAL_WINDOW + EM_WINDOW_BYTES)
+#define EM_WINDOW_BYTES    (UINT64_C(1) << 28)
+#define EM_SHARED_WINDOW   (UINT64_C(1) << 48)
+#define EM_LOCAL_WINDOW    (EM_SHARED_WINDOW + EM_WINDOW_BYTES)
+#define EM_PARAM_WINDOW    (EM_LOCAL_WINDOW + EM_WINDOW_BYTES)
 #define EM_FUNCTION_WINDOW (EM_PARAM_WINDOW + EM_WINDOW_BYTES) /* + 16 * (index in the module + 1) */
 enum { EM_FUNCTION_SHIFT = 4 };
 
-/* ---- limits ----------------------------------------------------------------------------------------------------------- */
+/* ---- limits
+ * ----------------------------------------------------------------------------------------------------------- */
 
 enum {
     EM_MAX_WARPS = 32,
     EM_BARRIERS = 16,
-    EM_FUEL = 4096,          /* back edges a fragment may take before others get a turn */
-    EM_FUEL_OF_SPINNING = 64, /* what one access costs that a thread could be waiting with */
-    EM_STACK_LIMIT = 16 << 20, /* bytes of rows a warp's frames may take */
+    EM_FUEL = 4096,                /* back edges a fragment may take before others get a turn */
+    EM_FUEL_OF_SPINNING = 64,      /* what one access costs that a thread could be waiting with */
+    EM_STACK_LIMIT = 16 << 20,     /* bytes of rows a warp's frames may take */
     EM_RECURSION_LOCAL = 64 << 10, /* local bytes a thread where the depth of calls is unknown */
 };
 
-/* ---- programs ----------------------------------------------------------------------------------------------------------- */
+/* ---- programs
+ * ----------------------------------------------------------------------------------------------------------- */
 
 typedef enum em_constant_kind {
     EM_CONSTANT_BITS,      /* the same in all lanes, for good */
@@ -57,16 +59,16 @@ typedef struct em_constant {
 typedef struct em_function {
     const ptx_function *ptx;
     struct em_program *program;
-    uint32_t entry;       /* index of its first instruction */
-    uint32_t frame_bytes; /* rows of one activation; the callee's come after */
-    uint32_t local_bytes; /* local frame and parameter frame of one activation */
+    uint32_t entry;           /* index of its first instruction */
+    uint32_t frame_bytes;     /* rows of one activation; the callee's come after */
+    uint32_t local_bytes;     /* local frame and parameter frame of one activation */
     uint32_t parameter_frame; /* offset of the parameter frame in these */
     em_constant *constants;
     uint32_t constant_count;
     uint32_t block_constants; /* index of the first that changes with the block: they come last */
     /* Row of a .func: where to return to (u64: const em_insn *, masked). */
     uint32_t return_row;
-    uint32_t local_row; /* u32: where the activation's local bytes start in the thread's local memory */
+    uint32_t local_row;  /* u32: where the activation's local bytes start in the thread's local memory */
     uint32_t *registers; /* row of each PTX register */
 } em_function;
 
@@ -81,15 +83,15 @@ typedef struct em_program {
     struct em_kernel *kernel;
     em_insn *masked, *full; /* `count` each, one after the other in memory */
     uint32_t count;
-    em_origin *origins;         /* beside `masked` */
+    em_origin *origins; /* beside `masked` */
     em_function **functions;
     uint32_t function_count;
     em_function **by_index; /* by ptx_function.index; NULL where the kernel cannot reach it */
     void **owned;           /* descriptors that instructions point to */
     uint32_t owned_count;
-    uint32_t slot_count;    /* memory instructions */
+    uint32_t slot_count; /* memory instructions */
     uint32_t static_shared, dynamic_align;
-    uint32_t local_bytes;   /* a thread */
+    uint32_t local_bytes; /* a thread */
     bool uses_local, uses_dynamic;
 } em_program;
 
@@ -131,7 +133,8 @@ void em_argument_read(const em_call *call, const unsigned char *rows, const em_w
 void em_result_write(const em_call *call, unsigned char *rows, const em_warp *warp, unsigned lane, const void *value,
                      uint32_t size);
 
-/* ---- modules ------------------------------------------------------------------------------------------------------------- */
+/* ---- modules
+ * ------------------------------------------------------------------------------------------------------------- */
 
 /* What a kernel can reach, and where its shared variables lie: layout.c. */
 typedef struct em_layout {
@@ -163,7 +166,7 @@ struct em_kernel {
 
 struct em_module {
     ptx_module *ptx;
-    em_range **ranges;   /* by index of variable; NULL where it has no memory of its own */
+    em_range **ranges; /* by index of variable; NULL where it has no memory of its own */
     em_kernel *kernels;
     size_t kernel_count;
     em_limits limits;
@@ -179,7 +182,8 @@ void em_program_free(em_program *program);
 void em_heap_pin(void);
 void em_heap_unpin(void);
 
-/* ---- handlers ------------------------------------------------------------------------------------------------------------- */
+/* ---- handlers
+ * ------------------------------------------------------------------------------------------------------------- */
 
 typedef struct em_handlers {
     em_handler *full, *masked;
@@ -191,8 +195,8 @@ bool em_form_find(const ptx_instruction *instruction, em_handlers *found);
 typedef enum em_path { EM_PATH_FLAT, EM_PATH_SHARED, EM_PATH_LOCAL, EM_PATH_COUNT } em_path;
 enum { EM_SIZES = 5 }; /* 1 2 4 8 16 bytes: index is the logarithm */
 
-/* What is known of an address register while a block does not write it: each half of the warp begins at `start` and goes
- * on by `stride` bytes a lane. */
+/* What is known of an address register while a block does not write it: each half of the warp begins at `start` and
+ * goes on by `stride` bytes a lane. */
 typedef struct em_pattern {
     uint64_t start[2];
     int64_t stride[2];
@@ -206,7 +210,7 @@ typedef struct em_memory_table {
     em_handlers store[EM_PATH_COUNT][EM_SIZES][4];
     em_handlers load_known[EM_PATH_COUNT][EM_SIZES][4]; /* f: em_pattern of the address; holes: there is no such */
     em_handlers store_known[EM_PATH_COUNT][EM_SIZES][4];
-    em_handlers analyse[EM_PATH_COUNT]; /* of row a into the em_pattern at d */
+    em_handlers analyse[EM_PATH_COUNT];                              /* of row a into the em_pattern at d */
     em_handlers load_strong[EM_SIZES][4], store_strong[EM_SIZES][4]; /* volatile, ordered, any path */
     em_handlers load_parameter[EM_SIZES];                            /* of a kernel, at imm */
 } em_memory_table;
@@ -216,12 +220,12 @@ typedef struct em_move_table {
     em_handlers copy[EM_SIZES], copy_predicate;
     em_handlers resize[2][EM_SIZES][EM_SIZES]; /* [signed][from][to] */
     em_handlers not_predicate;
-    em_handlers add_immediate[2];   /* u32, u64: d = a + imm */
-    em_handlers narrow_address;     /* u64 to u32, too large to all ones */
-    em_handlers pack[EM_SIZES][3];  /* [size of a part][parts 2 4 8]: d = {a, b, c, f} */
+    em_handlers add_immediate[2];    /* u32, u64: d = a + imm */
+    em_handlers narrow_address;      /* u64 to u32, too large to all ones */
+    em_handlers pack[EM_SIZES][3];   /* [size of a part][parts 2 4 8]: d = {a, b, c, f} */
     em_handlers unpack[EM_SIZES][3]; /* {d, e, b, c} = a */
-    em_handlers in_window;          /* isspacep of a window: d = a - imm < window */
-    em_handlers in_no_window;       /* isspacep.global */
+    em_handlers in_window;           /* isspacep of a window: d = a - imm < window */
+    em_handlers in_no_window;        /* isspacep.global */
 } em_move_table;
 
 typedef struct em_targets { /* of brx.idx */
@@ -231,7 +235,8 @@ typedef struct em_targets { /* of brx.idx */
 
 /* control.c */
 typedef struct em_control_table {
-    em_handlers bra, bra_if, head, brx, exit, trap, brkpt, fence, nothing, nanosleep, special, activemask, elect, in_constant;
+    em_handlers bra, bra_if, head, brx, exit, trap, brkpt, fence, nothing, nanosleep, special, activemask, elect,
+        in_constant;
 } em_control_table;
 extern const em_control_table em_control;
 
@@ -260,7 +265,8 @@ typedef struct em_isa {
 } em_isa;
 const em_isa *em_isa_chosen(void);
 
-/* ---- running ---------------------------------------------------------------------------------------------------------------- */
+/* ---- running
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 /* The last range that a memory instruction hit: [base, base + size), while *live. */
 typedef struct em_slot {
@@ -277,9 +283,9 @@ typedef enum em_fragment_state {
 } em_fragment_state;
 
 typedef struct em_barrier {
-    uint32_t arrived;     /* threads, with the missing lanes of warps that have arrived in part */
-    uint32_t expected;    /* 0: all threads of the block */
-    em_mask lanes[EM_MAX_WARPS]; /* of each warp: who has arrived, or will never; 0: nobody yet */
+    uint32_t arrived;                       /* threads, with the missing lanes of warps that have arrived in part */
+    uint32_t expected;                      /* 0: all threads of the block */
+    em_mask lanes[EM_MAX_WARPS];            /* of each warp: who has arrived, or will never; 0: nobody yet */
     uint32_t contributed, contributed_true; /* bar.red */
 } em_barrier;
 
@@ -310,9 +316,9 @@ typedef struct em_grid {
     bool alone;
     bool deterministic;
     uint64_t seed;
-    _Atomic uint64_t next;  /* block to start */
+    _Atomic uint64_t next; /* block to start */
     _Atomic bool stopped;
-    pthread_mutex_t lock;   /* of what follows */
+    pthread_mutex_t lock; /* of what follows */
     em_detail fault;
     uint32_t workers; /* at work on it */
     struct em_output *output;
@@ -333,7 +339,8 @@ typedef struct em_storage {
 
 typedef enum em_outcome {
     EM_FINISHED,
-    EM_STALLED, /* at least one thread is spinning or asleep */
+    EM_BUSY,    /* some warp is in a long computation */
+    EM_STALLED, /* whoever has not finished is spinning or asleep */
     EM_STOPPED, /* fault, or the grid was stopped */
 } em_outcome;
 
@@ -342,7 +349,7 @@ em_storage *em_storage_take(void);
 void em_storage_give(em_storage *storage);
 void em_storage_free_all(void);
 bool em_block_start(em_storage *storage, em_grid *grid, uint64_t linear); /* false: out of memory */
-em_outcome em_block_run(em_block *block); /* one turn of every warp, or more */
+em_outcome em_block_run(em_block *block);                                 /* one turn of every warp, or more */
 
 /* warp.c */
 void em_warp_start(em_warp *warp, em_mask lanes);
@@ -364,6 +371,13 @@ void em_barrier_recheck(em_block *block, em_warp *warp, em_mask exited);
 void em_frame_fill(const em_function *function, const em_warp *warp, unsigned char *rows, em_mask mask);
 void em_frame_refill(const em_function *function, const em_warp *warp, unsigned char *rows);
 uint64_t em_special_value(const em_warp *warp, unsigned special, unsigned component, unsigned lane);
+
+/* A thread may be waiting for another with what it does now: its turn ends the sooner. */
+static inline void em_may_wait(em_warp *warp)
+{
+    warp->may_wait = true;
+    warp->fuel -= EM_FUEL_OF_SPINNING;
+}
 
 /* access.c: fills warp->pointers for the lanes of `mask`, or reports a fault. */
 em_status em_locate(const em_insn *insn, unsigned char *rows, em_warp *warp, em_mask mask, uint32_t size,

@@ -37,7 +37,8 @@ static void keep(em_grid *grid, int code, const account *said)
     atomic_store(&grid->stopped, true);
 }
 
-/* ---- where ------------------------------------------------------------------------------------------------------------ */
+/* ---- where
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static void say_thread(account *said, const em_block *block, const em_warp *warp, unsigned lane)
 {
@@ -89,7 +90,8 @@ em_status em_raise(const em_insn *insn, em_warp *warp, em_mask lanes, int code, 
     return EM_FAULTED;
 }
 
-/* ---- memory --------------------------------------------------------------------------------------------------------------- */
+/* ---- memory
+ * --------------------------------------------------------------------------------------------------------------- */
 
 static const char *kind_name(em_memory kind)
 {
@@ -188,7 +190,8 @@ em_status em_fault_access(const em_insn *insn, em_warp *warp, unsigned lane, uin
     return EM_FAULTED;
 }
 
-/* ---- deadlock --------------------------------------------------------------------------------------------------------------- */
+/* ---- deadlock
+ * --------------------------------------------------------------------------------------------------------------- */
 
 static void say_waiting(account *said, const em_warp *warp, const em_fragment *fragment)
 {
@@ -211,8 +214,7 @@ em_status em_fault_deadlock(em_block *block)
     account said = {.length = 0};
     enum { SHOWN = 6 };
     unsigned waiting = 0;
-    say(&said, "deadlock: no thread of the block can go on\n  kernel '%s'",
-        block->grid->program->kernel->info.name);
+    say(&said, "deadlock: no thread of the block can go on\n  kernel '%s'", block->grid->program->kernel->info.name);
     for (uint32_t w = 0; w < block->warp_count; w++) {
         const em_warp *warp = &block->warps[w];
         for (uint32_t i = 0; i < warp->fragment_count; i++) {

@@ -117,7 +117,8 @@ uint64_t em_special_value(const em_warp *warp, unsigned special, unsigned compon
     }
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------ */
+/* ---- rows
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static bool same_in_all_lanes(const em_constant *constant)
 {

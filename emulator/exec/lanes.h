@@ -25,8 +25,8 @@ typedef uint32_t em_mask;
 #ifndef EM_ISA
 #define EM_ISA base
 #endif
-#define EM_PASTE_(a, b) a##_##b
-#define EM_PASTE(a, b) EM_PASTE_(a, b)
+#define EM_PASTE_(a, b)   a##_##b
+#define EM_PASTE(a, b)    EM_PASTE_(a, b)
 #define EM_ISA_NAME(name) EM_PASTE(name, EM_ISA)
 
 #if defined(__clang__)
@@ -50,11 +50,11 @@ typedef uint32_t em_mask;
 #define EM_PREDICATE(offset) (*(em_mask *)(void *)(rows + (offset)))
 
 /* First words of every frame. */
-#define EM_TRUE_OFFSET 0  /* a predicate that is always true: the guard of an unguarded instruction */
+#define EM_TRUE_OFFSET  0 /* a predicate that is always true: the guard of an unguarded instruction */
 #define EM_CARRY_OFFSET 4 /* CC.CF, one bit a lane */
-#define EM_CARRY EM_PREDICATE(EM_CARRY_OFFSET)
+#define EM_CARRY        EM_PREDICATE(EM_CARRY_OFFSET)
 
-/* ---- bits ----------------------------------------------------------------------------------------------------- */
+/* ---- bits -------------------------------------------------------------------------------------------------------- */
 
 static inline float em_float_of(uint32_t bits)
 {
@@ -84,7 +84,7 @@ static inline uint64_t em_bits_of_double(double value)
     return bits;
 }
 
-/* ---- rounding --------------------------------------------------------------------------------------------------- */
+/* ---- rounding ---------------------------------------------------------------------------------------------------- */
 
 typedef enum em_rounding { EM_ROUND_NEAREST, EM_ROUND_DOWN, EM_ROUND_UP, EM_ROUND_ZERO } em_rounding;
 

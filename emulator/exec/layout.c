@@ -57,7 +57,8 @@ static bool find_functions(em_layout *layout, const ptx_module *module, const pt
     return true;
 }
 
-/* ---- shared variables ------------------------------------------------------------------------------------------------ */
+/* ---- shared variables
+ * ------------------------------------------------------------------------------------------------ */
 
 static bool known(const em_layout *layout, const ptx_variable *variable)
 {
@@ -113,7 +114,8 @@ static bool find_shared(em_layout *layout)
     return true;
 }
 
-/* ---- local memory -------------------------------------------------------------------------------------------------------- */
+/* ---- local memory
+ * -------------------------------------------------------------------------------------------------------- */
 
 enum { UNVISITED, OPEN, CLOSED };
 

@@ -7,7 +7,7 @@
 
 #include "lower.h"
 
-/* ---- emitting ------------------------------------------------------------------------------------------------------ */
+/* ---- emitting ---------------------------------------------------------------------------------------------------- */
 
 bool em_lower_out_of_memory(lowering *self)
 {
@@ -96,7 +96,8 @@ void em_fix_up(lowering *self, uint32_t at, uint32_t target)
     self->fixups[self->fixup_count++] = (fixup){at, target};
 }
 
-/* ---- one instruction ---------------------------------------------------------------------------------------------------- */
+/* ---- one instruction
+ * ---------------------------------------------------------------------------------------------------- */
 
 static void set_guard(lowering *self, const ptx_instruction *instruction)
 {
@@ -122,7 +123,8 @@ static void lower_instruction(lowering *self, const ptx_instruction *instruction
     em_forget_patterns(self);
 }
 
-/* ---- one function ----------------------------------------------------------------------------------------------------------- */
+/* ---- one function
+ * ----------------------------------------------------------------------------------------------------------- */
 
 /* Whether several ways lead to a block, one of them by falling into it: then those who fall must look for others. */
 static bool needs_head(const ptx_function *ptx, uint32_t block)
@@ -224,7 +226,8 @@ static void begin_function(lowering *self, em_function *function)
     self->uses = calloc(ptx->instruction_count + 1, sizeof *self->uses);
     self->patterns = calloc(ptx->register_count + 1, sizeof *self->patterns);
     self->analysed = calloc(ptx->register_count + 1, sizeof *self->analysed);
-    if (self->uses == NULL || self->patterns == NULL || self->analysed == NULL || self->known == NULL || self->skipped == NULL || self->starts == NULL) {
+    if (self->uses == NULL || self->patterns == NULL || self->analysed == NULL || self->known == NULL ||
+        self->skipped == NULL || self->starts == NULL) {
         em_lower_out_of_memory(self);
         return;
     }
@@ -279,7 +282,8 @@ static uint32_t lower_function(lowering *self, em_function *function, uint32_t f
     return first_order + ptx->block_count + 1;
 }
 
-/* ---- the program ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the program
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 static bool make_functions(lowering *self)
 {

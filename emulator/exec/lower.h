@@ -35,23 +35,23 @@ typedef struct lowering {
     /* The function being lowered. */
     em_function *function;
     const ptx_function *ptx;
-    const ptx_instruction *at;   /* the instruction being lowered */
-    uint32_t order;              /* of its block */
-    uint32_t guard;              /* predicate row of its guard */
+    const ptx_instruction *at; /* the instruction being lowered */
+    uint32_t order;            /* of its block */
+    uint32_t guard;            /* predicate row of its guard */
     em_mask guard_flip;
-    known_value *known;          /* by register */
-    bool *skipped;               /* by instruction: its destination is a known value */
-    uint32_t *starts;            /* by instruction: first draft; one more for the end */
+    known_value *known; /* by register */
+    bool *skipped;      /* by instruction: its destination is a known value */
+    uint32_t *starts;   /* by instruction: first draft; one more for the end */
     fixup *fixups;
     uint32_t fixup_count, fixup_capacity;
     uint32_t constant_capacity;
-    uint32_t *constant_table;    /* hash: index + 1 */
+    uint32_t *constant_table; /* hash: index + 1 */
     uint32_t constant_table_size;
     uint32_t next_row, next_predicate, predicate_end;
-    uint8_t *uses;               /* by instruction: accesses of its block by its address register, from it on */
-    uint32_t *patterns;          /* by register: where its em_pattern is; 0: none yet */
-    uint32_t *analysed;          /* by register: number of the block that has found it out, 0: none */
-    uint32_t scratch;            /* row that nothing reads; 0: none yet */
+    uint8_t *uses;      /* by instruction: accesses of its block by its address register, from it on */
+    uint32_t *patterns; /* by register: where its em_pattern is; 0: none yet */
+    uint32_t *analysed; /* by register: number of the block that has found it out, 0: none */
+    uint32_t scratch;   /* row that nothing reads; 0: none yet */
     uint32_t temporaries[EM_SIZES + 1][16], temporary_count[EM_SIZES + 1], temporaries_used[EM_SIZES + 1];
 } lowering;
 

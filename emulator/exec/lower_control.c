@@ -1,7 +1,8 @@
 /* Branches, calls, barriers, and what else control.c, call.c and barrier.c carry out. */
 #include "lower.h"
 
-/* ---- branches -------------------------------------------------------------------------------------------------------- */
+/* ---- branches
+ * -------------------------------------------------------------------------------------------------------- */
 
 static void lower_bra(lowering *self)
 {
@@ -35,13 +36,14 @@ static void lower_brx(lowering *self)
     em_fix_up(self, self->count - 1, 0);
 }
 
-/* ---- calls ---------------------------------------------------------------------------------------------------------------- */
+/* ---- calls
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 /* Where the caller keeps an argument or result. A .param variable lies in the parameter frame of its own body. */
 static bool place_argument(lowering *self, const ptx_operand *operand, const ptx_variable *formal, em_argument *made)
 {
-    const uint32_t formal_bytes =
-        formal != NULL ? (formal->type == PTX_PRED ? 0 : (uint32_t)formal->size) : em_type_bytes((ptx_type)operand->type);
+    const uint32_t formal_bytes = formal != NULL ? (formal->type == PTX_PRED ? 0 : (uint32_t)formal->size)
+                                                 : em_type_bytes((ptx_type)operand->type);
     if ((operand->kind == PTX_OPERAND_VARIABLE || operand->kind == PTX_OPERAND_ADDRESS) &&
         operand->variable->space == PTX_SPACE_PARAM) {
         const uint32_t own = (uint32_t)operand->variable->size;
@@ -135,7 +137,8 @@ static void lower_ret(lowering *self)
         made->insn.imm = (int64_t)(intptr_t)self->function;
 }
 
-/* ---- barriers ---------------------------------------------------------------------------------------------------------------- */
+/* ---- barriers
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 /* bar.sync a {, b}; bar.arrive a, b; bar.red.op {d|p}, a {, b}, {!}c */
 static void lower_bar(lowering *self, em_barrier_kind kind)
@@ -181,7 +184,8 @@ static em_barrier_kind reduction_of(const ptx_instruction *instruction)
     return operation == PTX_MOD_AND ? EM_BARRIER_AND : operation == PTX_MOD_OR ? EM_BARRIER_OR : EM_BARRIER_POPC;
 }
 
-/* ---- one operand ---------------------------------------------------------------------------------------------------------------- */
+/* ---- one operand
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 static void lower_bar_warp(lowering *self)
 {

@@ -57,8 +57,8 @@ static void emit_weak(lowering *self, by_path plain, by_path known, const ptx_op
     const unsigned vector = vector_index[count];
     const bool knows = known[where->path][size][vector].full != NULL;
     const uint32_t pattern = knows ? em_pattern_of(self, address, where) : 0;
-    emit_access(self, pattern != 0 ? known[where->path][size][vector] : plain[where->path][size][vector], where, pattern,
-                rows, count);
+    emit_access(self, pattern != 0 ? known[where->path][size][vector] : plain[where->path][size][vector], where,
+                pattern, rows, count);
 }
 
 static void load_parameter(lowering *self, const place *where, unsigned bytes, const uint32_t *rows, unsigned count)

@@ -14,7 +14,7 @@ typedef uint32_t type_2;
 typedef uint64_t type_3;
 typedef wide type_4;
 
-/* ---- where 16 lanes look ------------------------------------------------------------------------------------------ */
+/* ---- where 16 lanes look ----------------------------------------------------------------------------------------- */
 
 /* Half a warp, because tiles of 16 by 16 threads are what kernels use most: each half has a row of its own. */
 enum { HALF = EM_LANES / 2 };
@@ -68,8 +68,7 @@ static inline __attribute__((always_inline)) pattern pattern_8(const uint64_t *r
     const __m256i first = _mm256_set1_epi64x((long long)row[0]);
     __m256i uneven = _mm256_setzero_si256(), differ = uneven;
     for (int i = 0; i < HALF; i += 4) {
-        const __m256i apart =
-            _mm256_sub_epi64(_mm256_loadu_si256((const __m256i *)(const void *)(row + i)), first);
+        const __m256i apart = _mm256_sub_epi64(_mm256_loadu_si256((const __m256i *)(const void *)(row + i)), first);
         const long long at = (long long)size * i;
         const __m256i wanted = _mm256_setr_epi64x(at, at + size, at + 2 * (long long)size, at + 3 * (long long)size);
         uneven = _mm256_or_si256(uneven, _mm256_xor_si256(apart, wanted));
@@ -145,12 +144,12 @@ static inline __attribute__((always_inline)) bool scatter_shared(const em_insn *
     return (uneven & (size - 1)) == 0 && outside == 0;
 }
 
-#define ADDRESS_flat uint64_t
+#define ADDRESS_flat   uint64_t
 #define ADDRESS_shared uint32_t
-#define PATTERN_flat pattern_8
+#define PATTERN_flat   pattern_8
 #define PATTERN_shared pattern_4
 
-/* ---- elements ------------------------------------------------------------------------------------------------------- */
+/* ---- elements ---------------------------------------------------------------------------------------------------- */
 
 /* Row of element `index` of a vector. */
 static inline uint32_t element_row(const em_insn *insn, unsigned index)
@@ -210,25 +209,22 @@ static inline uint32_t element_row(const em_insn *insn, unsigned index)
     }                                                                                                                  \
     EM_HANDLER(load_general_##size##_##count##_masked)                                                                 \
     {                                                                                                                  \
-        const em_status status =                                                                                       \
-            load_general_##size##_##count(insn, rows, warp, em_guarded(insn, rows, mask));                             \
+        const em_status status = load_general_##size##_##count(insn, rows, warp, em_guarded(insn, rows, mask));        \
         if (__builtin_expect(status != EM_GO, 0))                                                                      \
             return status;                                                                                             \
         CONTINUE(count);                                                                                               \
     }                                                                                                                  \
     EM_HANDLER(store_general_##size##_##count##_masked)                                                                \
     {                                                                                                                  \
-        const em_status status =                                                                                       \
-            store_general_##size##_##count(insn, rows, warp, em_guarded(insn, rows, mask));                            \
+        const em_status status = store_general_##size##_##count(insn, rows, warp, em_guarded(insn, rows, mask));       \
         if (__builtin_expect(status != EM_GO, 0))                                                                      \
             return status;                                                                                             \
         CONTINUE(count);                                                                                               \
     }                                                                                                                  \
     EM_HANDLER(load_strong_##size##_##count##_masked)                                                                  \
     {                                                                                                                  \
-        warp->fuel -= EM_FUEL_OF_SPINNING;                                                                             \
-        const em_status status =                                                                                       \
-            load_general_##size##_##count(insn, rows, warp, em_guarded(insn, rows, mask));                             \
+        em_may_wait(warp);                                                                                             \
+        const em_status status = load_general_##size##_##count(insn, rows, warp, em_guarded(insn, rows, mask));        \
         if (__builtin_expect(status != EM_GO, 0))                                                                      \
             return status;                                                                                             \
         atomic_thread_fence(memory_order_acquire);                                                                     \
@@ -237,8 +233,7 @@ static inline uint32_t element_row(const em_insn *insn, unsigned index)
     EM_HANDLER(store_strong_##size##_##count##_masked)                                                                 \
     {                                                                                                                  \
         atomic_thread_fence(memory_order_release);                                                                     \
-        const em_status status =                                                                                       \
-            store_general_##size##_##count(insn, rows, warp, em_guarded(insn, rows, mask));                            \
+        const em_status status = store_general_##size##_##count(insn, rows, warp, em_guarded(insn, rows, mask));       \
         if (__builtin_expect(status != EM_GO, 0))                                                                      \
             return status;                                                                                             \
         CONTINUE(count);                                                                                               \
@@ -283,7 +278,7 @@ static inline __attribute__((always_inline)) void splat_3(type_3 *to, type_3 val
     STORE_ALIKE(type_3, ALIKE_3);
 }
 
-/* The quick ways, for the full table. What they cannot do goes on in a function of its own, so that they need no frame. */
+/* The quick ways, for the full table. What they cannot do goes on in a function of its own: they need no frame. */
 #define QUICK_REST(T, size, count, path)                                                                               \
     static __attribute__((noinline)) em_status load_##path##_##size##_##count##_rest(                                  \
         const em_insn *insn, unsigned char *rows, em_warp *warp, em_mask mask)                                         \
@@ -335,10 +330,10 @@ static inline __attribute__((always_inline)) void splat_3(type_3 *to, type_3 val
     {                                                                                                                  \
         const uint32_t bytes = (uint32_t)sizeof(T);                                                                    \
         LOOK(path, bytes);                                                                                             \
-        const unsigned char *const from_low = begin_##path(insn, warp, start_low, bytes,                               \
-                                                           low == CONSECUTIVE ? bytes * HALF : bytes);                 \
-        const unsigned char *const from_high = begin_##path(insn, warp, start_high, bytes,                             \
-                                                            high == CONSECUTIVE ? bytes * HALF : bytes);               \
+        const unsigned char *const from_low =                                                                          \
+            begin_##path(insn, warp, start_low, bytes, low == CONSECUTIVE ? bytes * HALF : bytes);                     \
+        const unsigned char *const from_high =                                                                         \
+            begin_##path(insn, warp, start_high, bytes, high == CONSECUTIVE ? bytes * HALF : bytes);                   \
         if (__builtin_expect(low == NEITHER || high == NEITHER || from_low == NULL || from_high == NULL ||             \
                                  mask != EM_ALL_LANES,                                                                 \
                              0))                                                                                       \
@@ -372,7 +367,7 @@ static inline __attribute__((always_inline)) void splat_3(type_3 *to, type_3 val
 
 /* Vectors: all 32 lanes side by side, or all at one address. */
 #define QUICK_MANY(T, size, count, path, suffix, LOOK)                                                                 \
-    EM_HANDLER(load_##path##_##size##_##count####suffix)                                                               \
+    EM_HANDLER(load_##path##_##size##_##count##suffix)                                                                 \
     {                                                                                                                  \
         const uint32_t bytes = (uint32_t)sizeof(T) * (count);                                                          \
         LOOK(path, bytes);                                                                                             \
@@ -397,7 +392,7 @@ static inline __attribute__((always_inline)) void splat_3(type_3 *to, type_3 val
         }                                                                                                              \
         CONTINUE(count);                                                                                               \
     }                                                                                                                  \
-    EM_HANDLER(store_##path##_##size##_##count####suffix)                                                              \
+    EM_HANDLER(store_##path##_##size##_##count##suffix)                                                                \
     {                                                                                                                  \
         const uint32_t bytes = (uint32_t)sizeof(T) * (count);                                                          \
         LOOK(path, bytes);                                                                                             \
@@ -458,7 +453,8 @@ EACH_QUICK_ONE(BOTH_ONE, shared)
 EACH_QUICK_MANY(BOTH_MANY, flat)
 EACH_QUICK_MANY(BOTH_MANY, shared)
 
-/* ---- what is known of a register that several accesses of a block use ------------------------------------------------ */
+/* ---- what is known of a register that several accesses of a block use
+ * ------------------------------------------------ */
 
 #define ANALYSE(path)                                                                                                  \
     EM_HANDLER(analyse_##path##_full)                                                                                  \
@@ -469,8 +465,8 @@ EACH_QUICK_MANY(BOTH_MANY, shared)
             const ADDRESS_##path *const from = addresses + half * HALF;                                                \
             const ADDRESS_##path stride = from[1] - from[0];                                                           \
             known->start[half] = from[0];                                                                              \
-            known->stride[half] = stride <= 16 && PATTERN_##path(from, (uint32_t)stride) != NEITHER ? (int64_t)stride  \
-                                                                                                    : EM_NO_STRIDE;    \
+            known->stride[half] =                                                                                      \
+                stride <= 16 && PATTERN_##path(from, (uint32_t)stride) != NEITHER ? (int64_t)stride : EM_NO_STRIDE;    \
         }                                                                                                              \
         EM_NEXT;                                                                                                       \
     }                                                                                                                  \
@@ -483,7 +479,8 @@ EACH_QUICK_MANY(BOTH_MANY, shared)
 ANALYSE(flat)
 ANALYSE(shared)
 
-/* ---- parameters of a kernel --------------------------------------------------------------------------------------------- */
+/* ---- parameters of a kernel
+ * --------------------------------------------------------------------------------------------- */
 
 #define PARAMETER(T, size)                                                                                             \
     EM_OP(load_parameter_##size)                                                                                       \
@@ -508,17 +505,18 @@ EM_OP(load_parameter_4)
     memcpy(&to[lane], warp->block->grid->parameters + insn->imm, sizeof(wide));
 }
 
-/* ---- the table -------------------------------------------------------------------------------------------------------------- */
+/* ---- the table
+ * -------------------------------------------------------------------------------------------------------------- */
 
 #define AT(count) ((count) == 1 ? 0 : (count) == 2 ? 1 : (count) == 4 ? 2 : 3)
-#define LOAD_ROW(T, size, count) [size][AT(count)] = {load_general_##size##_##count##_masked,                          \
-                                                      load_general_##size##_##count##_masked},
-#define STORE_ROW(T, size, count) [size][AT(count)] = {store_general_##size##_##count##_masked,                        \
-                                                       store_general_##size##_##count##_masked},
-#define LOAD_STRONG_ROW(T, size, count) [size][AT(count)] = {load_strong_##size##_##count##_masked,                    \
-                                                             load_strong_##size##_##count##_masked},
-#define STORE_STRONG_ROW(T, size, count) [size][AT(count)] = {store_strong_##size##_##count##_masked,                  \
-                                                              store_strong_##size##_##count##_masked},
+#define LOAD_ROW(T, size, count)                                                                                       \
+    [size][AT(count)] = {load_general_##size##_##count##_masked, load_general_##size##_##count##_masked},
+#define STORE_ROW(T, size, count)                                                                                      \
+    [size][AT(count)] = {store_general_##size##_##count##_masked, store_general_##size##_##count##_masked},
+#define LOAD_STRONG_ROW(T, size, count)                                                                                \
+    [size][AT(count)] = {load_strong_##size##_##count##_masked, load_strong_##size##_##count##_masked},
+#define STORE_STRONG_ROW(T, size, count)                                                                               \
+    [size][AT(count)] = {store_strong_##size##_##count##_masked, store_strong_##size##_##count##_masked},
 #define QUICK_LOAD_ROW(T, size, count, path)                                                                           \
     [size][AT(count)] = {load_##path##_##size##_##count##_full, load_general_##size##_##count##_masked},
 #define QUICK_STORE_ROW(T, size, count, path)                                                                          \
@@ -527,20 +525,24 @@ EM_OP(load_parameter_4)
     [size][AT(count)] = {load_##path##_##size##_##count##_known, load_general_##size##_##count##_masked},
 #define KNOWN_STORE_ROW(T, size, count, path)                                                                          \
     [size][AT(count)] = {store_##path##_##size##_##count##_known, store_general_##size##_##count##_masked},
-#define ONE_KNOWN_LOAD_ROW(T, size, path) KNOWN_LOAD_ROW(T, size, 1, path)
+#define ONE_KNOWN_LOAD_ROW(T, size, path)  KNOWN_LOAD_ROW(T, size, 1, path)
 #define ONE_KNOWN_STORE_ROW(T, size, path) KNOWN_STORE_ROW(T, size, 1, path)
-#define ONE_LOAD_ROW(T, size, path) QUICK_LOAD_ROW(T, size, 1, path)
-#define ONE_STORE_ROW(T, size, path) QUICK_STORE_ROW(T, size, 1, path)
+#define ONE_LOAD_ROW(T, size, path)        QUICK_LOAD_ROW(T, size, 1, path)
+#define ONE_STORE_ROW(T, size, path)       QUICK_STORE_ROW(T, size, 1, path)
 #define SLOW_ROW(row)                                                                                                  \
     row(type_0, 0, 2) row(type_0, 0, 4) row(type_0, 0, 8) row(type_1, 1, 2) row(type_1, 1, 4) row(type_1, 1, 8)        \
         row(type_2, 2, 8) row(type_3, 3, 4) row(type_4, 4, 1)
 
-const em_memory_table EM_ISA_NAME(em_memory)= {
-    .load = {[EM_PATH_FLAT] = {EACH_QUICK_ONE(ONE_LOAD_ROW, flat) EACH_QUICK_MANY(QUICK_LOAD_ROW, flat) SLOW_ROW(LOAD_ROW)},
-             [EM_PATH_SHARED] = {EACH_QUICK_ONE(ONE_LOAD_ROW, shared) EACH_QUICK_MANY(QUICK_LOAD_ROW, shared) SLOW_ROW(LOAD_ROW)},
+const em_memory_table EM_ISA_NAME(em_memory) = {
+    .load = {[EM_PATH_FLAT] = {EACH_QUICK_ONE(ONE_LOAD_ROW, flat) EACH_QUICK_MANY(QUICK_LOAD_ROW, flat)
+                                   SLOW_ROW(LOAD_ROW)},
+             [EM_PATH_SHARED] = {EACH_QUICK_ONE(ONE_LOAD_ROW, shared) EACH_QUICK_MANY(QUICK_LOAD_ROW, shared)
+                                     SLOW_ROW(LOAD_ROW)},
              [EM_PATH_LOCAL] = {EACH_SHAPE(LOAD_ROW)}},
-    .store = {[EM_PATH_FLAT] = {EACH_QUICK_ONE(ONE_STORE_ROW, flat) EACH_QUICK_MANY(QUICK_STORE_ROW, flat) SLOW_ROW(STORE_ROW)},
-              [EM_PATH_SHARED] = {EACH_QUICK_ONE(ONE_STORE_ROW, shared) EACH_QUICK_MANY(QUICK_STORE_ROW, shared) SLOW_ROW(STORE_ROW)},
+    .store = {[EM_PATH_FLAT] = {EACH_QUICK_ONE(ONE_STORE_ROW, flat) EACH_QUICK_MANY(QUICK_STORE_ROW, flat)
+                                    SLOW_ROW(STORE_ROW)},
+              [EM_PATH_SHARED] = {EACH_QUICK_ONE(ONE_STORE_ROW, shared) EACH_QUICK_MANY(QUICK_STORE_ROW, shared)
+                                      SLOW_ROW(STORE_ROW)},
               [EM_PATH_LOCAL] = {EACH_SHAPE(STORE_ROW)}},
     .load_known = {[EM_PATH_FLAT] = {EACH_QUICK_ONE(ONE_KNOWN_LOAD_ROW, flat) EACH_QUICK_MANY(KNOWN_LOAD_ROW, flat)},
                    [EM_PATH_SHARED] = {EACH_QUICK_ONE(ONE_KNOWN_LOAD_ROW, shared)

@@ -4,7 +4,7 @@
 
 #include "engine.h"
 
-/* ---- variables ---------------------------------------------------------------------------------------------------- */
+/* ---- variables --------------------------------------------------------------------------------------------------- */
 
 uint64_t em_variable_address(const em_module *module, const ptx_variable *variable)
 {
@@ -23,8 +23,8 @@ static int place_variable(em_module *module, const ptx_variable *variable, em_de
         return em_fail(detail, CUDA_ERROR_INVALID_PTX, "%u:1: unresolved extern variable '%s'", variable->line,
                        variable->name);
     const em_memory kind = variable->space == PTX_SPACE_CONST ? EM_CONSTANT
-                           : variable->managed               ? EM_MANAGED
-                                                             : EM_DEVICE;
+                           : variable->managed                ? EM_MANAGED
+                                                              : EM_DEVICE;
     em_range *range = em_heap_allocate(variable->size != 0 ? variable->size : 1,
                                        variable->align > 256 ? variable->align : 256, kind, module->limits.ordinal);
     if (range == NULL)
@@ -79,7 +79,8 @@ static int place_variables(em_module *module, em_detail *detail)
     return 0;
 }
 
-/* ---- kernels ---------------------------------------------------------------------------------------------------------- */
+/* ---- kernels
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static uint32_t product(const uint32_t size[3])
 {
@@ -105,8 +106,8 @@ static void describe(em_kernel *kernel, em_module *module)
     info->name = function->name;
     info->module = module;
     for (uint32_t i = 0; i < function->parameter_count; i++)
-        kernel->parameters[i] = (em_parameter){(uint32_t)function->parameters[i]->offset,
-                                               (uint32_t)function->parameters[i]->size};
+        kernel->parameters[i] =
+            (em_parameter){(uint32_t)function->parameters[i]->offset, (uint32_t)function->parameters[i]->size};
     info->parameters = kernel->parameters;
     info->parameter_count = function->parameter_count;
     info->parameter_bytes = (uint32_t)function->parameter_bytes;
@@ -153,7 +154,8 @@ static int make_kernels(em_module *module, em_detail *detail)
     return 0;
 }
 
-/* ---- emulator.h --------------------------------------------------------------------------------------------------------- */
+/* ---- emulator.h
+ * --------------------------------------------------------------------------------------------------------- */
 
 int em_module_load(const char *ptx, size_t length, const em_limits *limits, em_module **module, em_detail *detail)
 {

@@ -5,7 +5,7 @@ typedef struct wide {
     _Alignas(16) uint64_t low, high;
 } wide;
 
-/* ---- copies ------------------------------------------------------------------------------------------------------- */
+/* ---- copies ------------------------------------------------------------------------------------------------------ */
 
 EM_UNARY(copy_0, uint8_t, uint8_t, a)
 EM_UNARY(copy_1, uint16_t, uint16_t, a)
@@ -30,7 +30,8 @@ EM_OP(not_predicate)
     EM_PUT_PREDICATE(insn->d, ~EM_PREDICATE(insn->a));
 }
 
-/* ---- changes of width ------------------------------------------------------------------------------------------------- */
+/* ---- changes of width
+ * ------------------------------------------------------------------------------------------------- */
 
 #define RESIZE(from, to, A, S, D)                                                                                      \
     EM_UNARY(resize_0_##from##_##to, D, A, a)                                                                          \
@@ -82,7 +83,8 @@ NARROW(1, uint16_t)
 NARROW(2, uint32_t)
 NARROW(3, uint64_t)
 
-/* ---- addresses ------------------------------------------------------------------------------------------------------------ */
+/* ---- addresses
+ * ------------------------------------------------------------------------------------------------------------ */
 
 EM_UNARY(add_immediate_2, uint32_t, uint32_t, a + (uint32_t)insn->imm)
 EM_UNARY(add_immediate_3, uint64_t, uint64_t, a + (uint64_t)insn->imm)
@@ -111,7 +113,8 @@ EM_OP(in_no_window)
     EM_PUT_PREDICATE(insn->d, results);
 }
 
-/* ---- vectors: mov.b64 %rd, {%r1, %r2} and back ------------------------------------------------------------------------------- */
+/* ---- vectors: mov.b64 %rd, {%r1, %r2} and back
+ * ------------------------------------------------------------------------------- */
 
 #define PACK2(size, D, T)                                                                                              \
     EM_BINARY(pack_##size##_2, D, T, T, (D)a | (D)((D)b << (8 * sizeof(T))))                                           \
@@ -203,10 +206,14 @@ EM_OP(unpack_2_4)
     }
 }
 
-/* ---- the table ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the table
+ * ---------------------------------------------------------------------------------------------------------------- */
 
-#define PAIR(name) {name##_full, name##_masked}
-const em_move_table EM_ISA_NAME(em_move)= {
+#define PAIR(name)                                                                                                     \
+    {                                                                                                                  \
+        name##_full, name##_masked                                                                                     \
+    }
+const em_move_table EM_ISA_NAME(em_move) = {
     .copy = {PAIR(copy_0), PAIR(copy_1), PAIR(copy_2), PAIR(copy_3), PAIR(copy_4)},
     .copy_predicate = PAIR(copy_predicate),
     .resize = {{{{0}, PAIR(resize_0_0_1), PAIR(resize_0_0_2), PAIR(resize_0_0_3), PAIR(resize_0_0_4)},

@@ -46,12 +46,12 @@ struct em_insn {
     uint32_t guard;      /* predicate row; EM_TRUE_OFFSET where unguarded */
     em_mask guard_flip;  /* all ones for @!p */
     union {
-        int64_t imm;         /* displacement of an address; what control.c and memory.c need */
+        int64_t imm;                /* displacement of an address; what control.c and memory.c need */
         const ptx_instruction *ptx; /* operations without an address: selectors and modifiers, for rare handlers */
     };
-    uint16_t space;      /* ptx_space of a memory access, with em_space flags */
-    uint16_t aux;        /* count of vector elements, barrier ... by operation */
-    uint32_t slot;       /* with an address: where the block keeps the range it hit last; else row of a fifth source */
+    uint16_t space; /* ptx_space of a memory access, with em_space flags */
+    uint16_t aux;   /* count of vector elements, barrier ... by operation */
+    uint32_t slot;  /* with an address: where the block keeps the range it hit last; else row of a fifth source */
 };
 
 /* Threads of one warp that are at one place. `base` is the byte offset of their frame in the warp's stack: threads at
@@ -61,10 +61,10 @@ typedef struct em_fragment {
     const em_insn *pc; /* in the masked code */
     em_mask mask;
     uint32_t base;
-    uint32_t order;   /* of the block pc is in */
-    uint32_t turn;    /* when it last ran out of fuel: the oldest goes first after a rotation */
-    uint8_t state;    /* em_fragment_state */
-    uint8_t barrier;  /* the one it waits at */
+    uint32_t order;  /* of the block pc is in */
+    uint32_t turn;   /* when it last ran out of fuel: the oldest goes first after a rotation */
+    uint8_t state;   /* em_fragment_state */
+    uint8_t barrier; /* the one it waits at */
 } em_fragment;
 
 struct em_warp {
@@ -74,27 +74,27 @@ struct em_warp {
     struct em_block *block;
 
     /* The engine's own. */
-    int32_t fuel;               /* back edges left before another warp or fragment gets a turn */
-    uint32_t limit;             /* a branch to a block of this order or later returns to the scheduler */
-    struct em_slot *slots;      /* the block's: last range hit, one a memory instruction */
-    unsigned char *shared;      /* the block's shared memory */
+    int32_t fuel;          /* back edges left before another warp or fragment gets a turn */
+    uint32_t limit;        /* a branch to a block of this order or later returns to the scheduler */
+    struct em_slot *slots; /* the block's: last range hit, one a memory instruction */
+    unsigned char *shared; /* the block's shared memory */
     uint64_t shared_bytes;
-    unsigned char *local;       /* lane 0's local memory */
+    unsigned char *local; /* lane 0's local memory */
     uint64_t local_stride, local_bytes;
     const struct em_program *program;
-    unsigned char *stack;       /* frames of rows */
+    unsigned char *stack; /* frames of rows */
     uint32_t stack_bytes;
-    em_mask existing;           /* lanes that the block has in this warp */
-    em_fragment *current;       /* the running one */
+    em_mask existing;     /* lanes that the block has in this warp */
+    em_fragment *current; /* the running one */
     uint32_t fragment_count, turn;
-    bool rotate;                /* out of fuel: the next pick is by turn, not by order */
+    bool rotate;   /* out of fuel: the next pick is by turn, not by order */
+    bool may_wait; /* since its turn began it made an access that threads wait for others with */
     em_fragment fragments[EM_LANES];
     em_mask members[EM_LANES];         /* at bar.warp.sync: whom each lane waits for */
     unsigned char *pointers[EM_LANES]; /* host addresses of the access in progress */
 };
 
-#define EM_HANDLER(name)                                                                                               \
-    static em_status name(const em_insn *insn, unsigned char *rows, em_warp *warp, em_mask mask)
+#define EM_HANDLER(name) static em_status name(const em_insn *insn, unsigned char *rows, em_warp *warp, em_mask mask)
 /* clang keeps the frame of a handler that has an array or a barrier for memory unless it is told not to. */
 #if defined(__clang__)
 #define EM_NEXT __attribute__((musttail)) return insn[1].run(insn + 1, rows, warp, mask)
@@ -144,12 +144,12 @@ static inline em_mask em_guarded(const em_insn *insn, const unsigned char *rows,
             return status;                                                                                             \
         EM_NEXT;                                                                                                       \
     }                                                                                                                  \
-    static em_status name##_body(                                                                                      \
-        __attribute__((unused)) const em_insn *insn, __attribute__((unused)) unsigned char *rows,                      \
-        __attribute__((unused)) em_warp *warp, __attribute__((unused)) const em_mask mask)
+    static em_status name##_body(__attribute__((unused)) const em_insn *insn,                                          \
+                                 __attribute__((unused)) unsigned char *rows, __attribute__((unused)) em_warp *warp,   \
+                                 __attribute__((unused)) const em_mask mask)
 
 /* Writes one lane of a destination row, inside EM_EACH_LANE or EM_EACH_LANE_OF. */
-#define EM_PUT(row, value) ((row)[lane] = (full || (mask >> lane & 1) != 0) ? (value) : (row)[lane])
+#define EM_PUT(row, value)        ((row)[lane] = (full || (mask >> lane & 1) != 0) ? (value) : (row)[lane])
 #define EM_PUT_MASKED(row, value) ((row)[lane] = (mask >> lane & 1) != 0 ? (value) : (row)[lane])
 /* Writes a predicate destination from a mask of results. */
 #define EM_PUT_PREDICATE(offset, results)                                                                              \
@@ -157,7 +157,7 @@ static inline em_mask em_guarded(const em_insn *insn, const unsigned char *rows,
 #define EM_PUT_PREDICATE_MASKED(offset, results)                                                                       \
     (EM_PREDICATE(offset) = (EM_PREDICATE(offset) & ~mask) | ((results)&mask))
 
-/* ---- one line an operation ------------------------------------------------------------------------------------- */
+/* ---- one line an operation --------------------------------------------------------------------------------------- */
 
 /* D, A, B, C: C types of destination and sources. `expression` sees a, b, c as values of those types. It is evaluated
  * for dead lanes too, so it must not trap (divide). */
@@ -276,7 +276,7 @@ static inline em_mask em_guarded(const em_insn *insn, const unsigned char *rows,
     }
 /* (insn->e and an absent insn->c are the frame's scratch predicate.) */
 
-/* ---- the table of forms ------------------------------------------------------------------------------------------- */
+/* ---- the table of forms ------------------------------------------------------------------------------------------ */
 
 enum { EM_FORM_TYPES = 4, EM_FORM_MODIFIERS = 7 };
 
@@ -292,29 +292,52 @@ typedef struct em_form {
 } em_form;
 
 #define EM_COUNT_(a, b, c, d, e, f, g, n, ...) n
-#define EM_COUNT(...) EM_COUNT_(__VA_ARGS__, 7, 6, 5, 4, 3, 2, 1, 0)
-#define EM_MAP1(prefix, a) prefix##a
-#define EM_MAP2(prefix, a, ...) prefix##a, EM_MAP1(prefix, __VA_ARGS__)
-#define EM_MAP3(prefix, a, ...) prefix##a, EM_MAP2(prefix, __VA_ARGS__)
-#define EM_MAP4(prefix, a, ...) prefix##a, EM_MAP3(prefix, __VA_ARGS__)
-#define EM_MAP5(prefix, a, ...) prefix##a, EM_MAP4(prefix, __VA_ARGS__)
-#define EM_MAP6(prefix, a, ...) prefix##a, EM_MAP5(prefix, __VA_ARGS__)
-#define EM_MAP7(prefix, a, ...) prefix##a, EM_MAP6(prefix, __VA_ARGS__)
-#define EM_MAP_(n, prefix, ...) EM_MAP##n(prefix, __VA_ARGS__)
-#define EM_MAP__(n, prefix, ...) EM_MAP_(n, prefix, __VA_ARGS__)
-#define EM_MAP(prefix, ...) EM_MAP__(EM_COUNT(__VA_ARGS__), prefix, __VA_ARGS__)
+#define EM_COUNT(...)                          EM_COUNT_(__VA_ARGS__, 7, 6, 5, 4, 3, 2, 1, 0)
+#define EM_MAP1(prefix, a)                     prefix##a
+#define EM_MAP2(prefix, a, ...)                prefix##a, EM_MAP1(prefix, __VA_ARGS__)
+#define EM_MAP3(prefix, a, ...)                prefix##a, EM_MAP2(prefix, __VA_ARGS__)
+#define EM_MAP4(prefix, a, ...)                prefix##a, EM_MAP3(prefix, __VA_ARGS__)
+#define EM_MAP5(prefix, a, ...)                prefix##a, EM_MAP4(prefix, __VA_ARGS__)
+#define EM_MAP6(prefix, a, ...)                prefix##a, EM_MAP5(prefix, __VA_ARGS__)
+#define EM_MAP7(prefix, a, ...)                prefix##a, EM_MAP6(prefix, __VA_ARGS__)
+#define EM_MAP_(n, prefix, ...)                EM_MAP##n(prefix, __VA_ARGS__)
+#define EM_MAP__(n, prefix, ...)               EM_MAP_(n, prefix, __VA_ARGS__)
+#define EM_MAP(prefix, ...)                    EM_MAP__(EM_COUNT(__VA_ARGS__), prefix, __VA_ARGS__)
 
-#define EM_TYPES(...) {EM_MAP(PTX_, __VA_ARGS__)}
-#define EM_MODIFIERS(...) {EM_MAP(PTX_MOD_, __VA_ARGS__)}
-#define EM_NONE {0}
+#define EM_TYPES(...)                                                                                                  \
+    {                                                                                                                  \
+        EM_MAP(PTX_, __VA_ARGS__)                                                                                      \
+    }
+#define EM_MODIFIERS(...)                                                                                              \
+    {                                                                                                                  \
+        EM_MAP(PTX_MOD_, __VA_ARGS__)                                                                                  \
+    }
+#define EM_NONE                                                                                                        \
+    {                                                                                                                  \
+        0                                                                                                              \
+    }
 /* `name` was made by EM_OP or a one-liner; EM_FORM_ONE is for EM_OP_STATUS. */
 #define EM_FORM(name, opcode, types, modifiers)                                                                        \
-    {name##_full, name##_masked, PTX_OP_##opcode, types, modifiers, {0}}
+    {                                                                                                                  \
+        name##_full, name##_masked, PTX_OP_##opcode, types, modifiers,                                                 \
+        {                                                                                                              \
+            0                                                                                                          \
+        }                                                                                                              \
+    }
 #define EM_FORM_ONE(name, opcode, types, modifiers)                                                                    \
-    {name##_masked, name##_masked, PTX_OP_##opcode, types, modifiers, {0}}
-#define EM_FORM_END {0}
+    {                                                                                                                  \
+        name##_masked, name##_masked, PTX_OP_##opcode, types, modifiers,                                               \
+        {                                                                                                              \
+            0                                                                                                          \
+        }                                                                                                              \
+    }
+#define EM_FORM_END                                                                                                    \
+    {                                                                                                                  \
+        0                                                                                                              \
+    }
 
-/* ---- for operations that touch memory -------------------------------------------------------------------------------- */
+/* ---- for operations that touch memory
+ * -------------------------------------------------------------------------------- */
 
 /* Host pointers of the lanes in `mask`, whose addresses are row insn->a plus insn->imm in insn->space, after every
  * check (live range, bounds, alignment to `size`, writable). pointers[lane] is set for those lanes only. Anything but
@@ -323,7 +346,8 @@ typedef enum em_touch { EM_READ = 1, EM_WRITE = 2, EM_READ_WRITE = 3 } em_touch;
 em_status em_pointers(const em_insn *insn, unsigned char *rows, em_warp *warp, em_mask mask, uint32_t size,
                       em_touch touch, unsigned char *pointers[EM_LANES]);
 
-/* ---- for operations that need other lanes ---------------------------------------------------------------------------- */
+/* ---- for operations that need other lanes
+ * ---------------------------------------------------------------------------- */
 
 /* `.sync`: EM_GO when, for each lane of `mask`, every live lane of its member mask (row `members`) is in `mask` too.
  * Otherwise the fragment was set to wait, or split, and the handler returns the status; it runs again, from the

@@ -3,7 +3,7 @@
 
 #include "lower.h"
 
-/* ---- constants ------------------------------------------------------------------------------------------------------ */
+/* ---- constants --------------------------------------------------------------------------------------------------- */
 
 static bool changes_while_running(unsigned special)
 {
@@ -81,8 +81,7 @@ static bool variable_constant(const lowering *self, const ptx_variable *variable
         if (!self->ptx->is_entry)
             return false;
         constant->bits = variable->offset + offset +
-                         (variable->is_parameter ? EM_PARAM_WINDOW
-                                                 : EM_LOCAL_WINDOW + self->function->parameter_frame);
+                         (variable->is_parameter ? EM_PARAM_WINDOW : EM_LOCAL_WINDOW + self->function->parameter_frame);
         return true;
     default:
         return false;
@@ -100,8 +99,7 @@ bool em_operand_constant(lowering *self, const ptx_operand *operand, unsigned by
 {
     switch (operand->kind) {
     case PTX_OPERAND_REGISTER:
-        if (operand->negated || !self->known[operand->reg].is_known ||
-            self->known[operand->reg].constant.size != bytes)
+        if (operand->negated || !self->known[operand->reg].is_known || self->known[operand->reg].constant.size != bytes)
             return false;
         *constant = self->known[operand->reg].constant;
         return true;
@@ -125,7 +123,8 @@ bool em_operand_constant(lowering *self, const ptx_operand *operand, unsigned by
     }
 }
 
-/* ---- sources ------------------------------------------------------------------------------------------------------------ */
+/* ---- sources
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static uint32_t register_row(lowering *self, uint32_t reg)
 {
@@ -225,7 +224,8 @@ uint32_t em_source(lowering *self, const ptx_operand *operand, ptx_type type)
     return em_source_signed(self, operand, em_type_bytes(type), ptx_type_kind(type) == PTX_KIND_SIGNED);
 }
 
-/* ---- destinations ----------------------------------------------------------------------------------------------------------- */
+/* ---- destinations
+ * ----------------------------------------------------------------------------------------------------------- */
 
 destination em_destination(lowering *self, const ptx_operand *operand, ptx_type type)
 {
@@ -252,15 +252,16 @@ void em_destination_done(lowering *self, const destination *made)
 {
     if (made->row == made->final_row || self->failed)
         return;
-    draft *resize =
-        em_emit_guarded(self, self->isa->move->resize[made->is_signed][em_log2(made->bytes)][em_log2(made->final_bytes)]);
+    draft *resize = em_emit_guarded(
+        self, self->isa->move->resize[made->is_signed][em_log2(made->bytes)][em_log2(made->final_bytes)]);
     if (resize != NULL) {
         resize->insn.a = made->row;
         resize->insn.d = made->final_row;
     }
 }
 
-/* ---- addresses ------------------------------------------------------------------------------------------------------------------ */
+/* ---- addresses
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 /* A register that holds an address of the path's width. */
 static uint32_t address_row(lowering *self, uint32_t reg, em_path path)

@@ -54,7 +54,8 @@ uint32_t em_row_scratch(lowering *self, unsigned bytes)
     return self->scratch;
 }
 
-/* ---- constants ------------------------------------------------------------------------------------------------------- */
+/* ---- constants
+ * ------------------------------------------------------------------------------------------------------- */
 
 static uint32_t hash_of(const em_constant *constant)
 {
@@ -123,7 +124,8 @@ uint32_t em_row_bits(lowering *self, unsigned bytes, uint64_t bits)
     return em_row_constant(self, &wanted);
 }
 
-/* ---- registers that always hold one value -------------------------------------------------------------------------------- */
+/* ---- registers that always hold one value
+ * -------------------------------------------------------------------------------- */
 
 /* A register that one unguarded instruction writes, with what is constant for a thread, is that constant's row, and the
  * instruction is left out. A use that comes before the instruction would read an undefined value anyway. */

@@ -10,8 +10,8 @@
 #include "engine.h"
 
 enum {
-    PATIENCE = 64,           /* stalled rounds before another block is started beside one */
-    RESIDENT = 256,          /* blocks a worker may hold so, of a launch that is not cooperative */
+    PATIENCE = 64,  /* stalled rounds before another block is started beside one */
+    RESIDENT = 256, /* blocks a worker may hold so, of a launch that is not cooperative */
     WORKER_STACK = 8 << 20,
 };
 
@@ -27,7 +27,8 @@ static struct pool {
 
 static _Atomic uint64_t next_serial = 1;
 
-/* ---- one worker at one grid ------------------------------------------------------------------------------------------ */
+/* ---- one worker at one grid
+ * ------------------------------------------------------------------------------------------ */
 
 typedef struct worker {
     em_grid *grid;
@@ -83,16 +84,16 @@ static bool add_resident(worker *self)
     return true;
 }
 
-/* One round over the resident blocks; true: at least one finished. */
+/* One round over the resident blocks; true: at least one finished, or is at more than waiting. */
 static bool round_of(worker *self)
 {
-    bool finished = false;
+    bool progress = false;
     for (uint32_t i = 0; i < self->count;) {
         const em_outcome outcome = em_block_run(&self->resident[i]->block);
         if (outcome == EM_STOPPED)
             return false;
+        progress |= outcome != EM_STALLED;
         if (outcome == EM_FINISHED) {
-            finished = true;
             if (start_next(self->grid, self->resident[i]))
                 continue;
             em_storage_give(self->resident[i]);
@@ -101,7 +102,7 @@ static bool round_of(worker *self)
         }
         i++;
     }
-    return finished;
+    return progress;
 }
 
 static void work_on(em_grid *grid)
@@ -128,7 +129,8 @@ static void work_on(em_grid *grid)
     free(self.resident);
 }
 
-/* ---- the pool ------------------------------------------------------------------------------------------------------------ */
+/* ---- the pool
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static em_grid *grid_with_work(void)
 {
@@ -244,7 +246,7 @@ void em_workers_stop(void)
     em_storage_free_all();
 }
 
-/* ---- em_run -------------------------------------------------------------------------------------------------------------------- */
+/* ---- em_run ------------------------------------------------------------------------------------------------------ */
 
 static int set_up(em_grid *grid, const em_launch *launch, em_detail *detail)
 {
@@ -262,8 +264,8 @@ static int set_up(em_grid *grid, const em_launch *launch, em_detail *detail)
     grid->warp_count = (uint32_t)((threads + EM_LANES - 1) / EM_LANES);
     grid->dynamic_shared = grid->program->static_shared;
     if (launch->dynamic_shared_bytes != 0 || grid->program->uses_dynamic)
-        grid->dynamic_shared = (grid->dynamic_shared + grid->program->dynamic_align - 1) &
-                               ~(grid->program->dynamic_align - 1);
+        grid->dynamic_shared =
+            (grid->dynamic_shared + grid->program->dynamic_align - 1) & ~(grid->program->dynamic_align - 1);
     grid->shared_bytes = grid->dynamic_shared + launch->dynamic_shared_bytes;
     /* A copy with room behind it: a row is filled by loads of up to 16 bytes. */
     const size_t bytes = kernel->info.parameter_bytes;

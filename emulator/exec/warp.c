@@ -136,7 +136,8 @@ em_status em_exit_lanes(em_warp *warp, em_mask lanes, const em_insn *next)
     return EM_RESCHEDULE;
 }
 
-/* ---- .sync ------------------------------------------------------------------------------------------------------------ */
+/* ---- .sync
+ * ------------------------------------------------------------------------------------------------------------ */
 
 /* Threads that wait for lanes at a `.sync` look again after lanes exited. */
 void em_sync_recheck(em_warp *warp)

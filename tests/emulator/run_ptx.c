@@ -52,7 +52,7 @@ static void complain(test *t, const char *directive, const char *what)
     printf("%s: %s\n  %s\n", t->path, directive, what);
 }
 
-/* ---- values --------------------------------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------------------------------------------ */
 
 static size_t size_of(const char *type)
 {
@@ -152,7 +152,8 @@ static uint64_t element(const buffer *from, size_t index)
     return bits;
 }
 
-/* ---- directives --------------------------------------------------------------------------------------------------------- */
+/* ---- directives
+ * --------------------------------------------------------------------------------------------------------- */
 
 static void make_buffer(test *t, const char *directive, const char *text)
 {
@@ -252,11 +253,8 @@ static void run(test *t, const char *directive, const char *text)
     char copy[1024], *rest = NULL;
     snprintf(copy, sizeof copy, "%s", text);
     const char *name = strtok_r(copy, " ", &rest);
-    em_launch launch = {.limits = LIMITS,
-                        .grid = {1, 1, 1},
-                        .block = {1, 1, 1},
-                        .printf_limit = 1 << 20,
-                        .malloc_limit = 8 << 20};
+    em_launch launch = {
+        .limits = LIMITS, .grid = {1, 1, 1}, .block = {1, 1, 1}, .printf_limit = 1 << 20, .malloc_limit = 8 << 20};
     const char *arguments = "";
     launch.kernel = name != NULL ? em_module_kernel(t->module, name) : NULL;
     if (launch.kernel == NULL) {
@@ -349,7 +347,8 @@ static void expect_fault(test *t, const char *directive, const char *text)
     complain(t, directive, message);
 }
 
-/* ---- a file -------------------------------------------------------------------------------------------------------------- */
+/* ---- a file
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static const char *starts(const char *text, const char *word)
 {
@@ -362,8 +361,8 @@ static const char *starts(const char *text, const char *word)
 
 static bool is_directive(const char *text)
 {
-    static const char *const words[] = {"buffer:",        "launch:",        "expect:", "expect-fault:",
-                                        "expect-stdout:", "expect-stderr:", "free:"};
+    static const char *const words[] = {
+        "buffer:", "launch:", "expect:", "expect-fault:", "expect-stdout:", "expect-stderr:", "free:"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (starts(text, words[i]) != NULL)
             return true;

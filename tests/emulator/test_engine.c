@@ -44,7 +44,7 @@ static int launch(em_module *module, const char *name, uint32_t grid, uint32_t b
     return em_run(&launched, &detail);
 }
 
-/* ---- modules ------------------------------------------------------------------------------------------------------- */
+/* ---- modules ----------------------------------------------------------------------------------------------------- */
 
 static const char DESCRIBED[] = HEAD ".const .align 4 .b8 table[40];\n"
                                      ".global .align 8 .u64 counter = 7;\n"
@@ -110,7 +110,8 @@ static void syntax(void)
     CHECK(detail.code == 218 && strstr(detail.text, "elsewhere") != NULL);
 }
 
-/* ---- what is refused -------------------------------------------------------------------------------------------------- */
+/* ---- what is refused
+ * -------------------------------------------------------------------------------------------------- */
 
 static void refusals(void)
 {
@@ -137,7 +138,8 @@ static void refusals(void)
     em_module_unload(module);
 }
 
-/* ---- several launches at once -------------------------------------------------------------------------------------------- */
+/* ---- several launches at once
+ * -------------------------------------------------------------------------------------------- */
 
 static const char COUNTING[] = HEAD ".visible .entry count(.param .u64 p, .param .u32 rounds)\n"
                                     "{\n"

@@ -143,6 +143,25 @@ static void matrix_product(const char *name, uint32_t tile)
         em_heap_release(ranges[i]);
 }
 
+static void mandelbrot(void)
+{
+    enum { SIDE = 256, MOST = 500 };
+    em_range *range = em_heap_allocate(SIDE * SIDE * sizeof(uint32_t), 256, EM_DEVICE, 0);
+    const uint32_t *image = (const uint32_t *)(uintptr_t)range->base;
+    struct {
+        uint64_t image;
+        int32_t side, most;
+    } parameters = {range->base, SIDE, MOST};
+    const em_launch launch = launch_of("mandelbrot", SIDE / 16, SIDE / 16, 16, 16, &parameters);
+    const double seconds = best_of(&launch);
+    double rounds = 0;
+    for (size_t i = 0; i < (size_t)SIDE * SIDE; i++)
+        rounds += image[i];
+    check("mandelbrot", (double)image[SIDE / 2 * SIDE + SIDE / 2], MOST);
+    printf("Mandelbrot           %8.1f M rounds/s\n", 1e-6 * rounds / seconds);
+    em_heap_release(range);
+}
+
 static void empty_launch(uint32_t threads)
 {
     const em_launch launch = launch_of("nothing", 1, 1, threads, 1, NULL);
@@ -190,6 +209,8 @@ int main(int count, char **arguments)
         matrix_product("matmul16", 16);
     if (strstr("matmul32", only) != NULL)
         matrix_product("matmul32", 32);
+    if (strstr("mandelbrot", only) != NULL)
+        mandelbrot();
     if (strstr("launch", only) != NULL) {
         empty_launch(32);
         empty_launch(256);

@@ -52,3 +52,19 @@ extern "C" __global__ void matmul32(const float *a, const float *b, float *c, in
 extern "C" __global__ void nothing()
 {
 }
+
+// Threads of a warp that leave a loop at different times.
+extern "C" __global__ void mandelbrot(unsigned *image, int side, int most)
+{
+    const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    const float cr = -2.0f + 3.0f * x / side, ci = -1.5f + 3.0f * y / side;
+    float zr = 0, zi = 0;
+    int n = 0;
+    while (n < most && zr * zr + zi * zi <= 4.0f) {
+        const float t = zr * zr - zi * zi + cr;
+        zi = 2 * zr * zi + ci;
+        zr = t;
+        n++;
+    }
+    image[y * side + x] = n;
+}
