@@ -1,5 +1,6 @@
 #include "buffer.h"
 
+#include "device.h"
 #include "dlpack.h"
 #include "errors.h"
 #include "parse.h"
@@ -181,24 +182,40 @@ static int read_stream(module_state *state, PyObject *object, CUstream *stream, 
     return 0;
 }
 
-/* What the consumer queues on its stream runs after what was queued here; the memory is freed after it. */
-static int hand_over(module_state *state, PyObject *op, CUstream native)
+/* The consumer's default stream is that of the memory's device. */
+static int wrap_consumer(module_state *state, CUstream native, dlpack_device device, cc_stream **stream)
 {
+    cc_context *context = NULL;
+    if ((uintptr_t)native <= (uintptr_t)CU_STREAM_PER_THREAD && device.type == DLPACK_CUDA) {
+        context = device_primary(state, device_cast(state->devices[device.id]));
+        if (context == NULL)
+            return -1;
+    }
+    cc_error error;
+    if (cc_stream_wrap(native, context, NULL, NULL, stream, &error) == 0)
+        return 0;
+    raise_error(state, &error);
+    return -1;
+}
+
+/* What the consumer queues on its stream runs after what was queued here; the memory is freed after it. */
+static int hand_over(module_state *state, PyObject *op, CUstream native, dlpack_device device)
+{
+    cc_stream *stream;
     cc_buffer *core = buffer_hold(op);
     if (core == NULL)
         return -1;
-    cc_error error;
-    cc_stream *stream;
-    int status = cc_stream_wrap(native, NULL, NULL, NULL, &stream, &error);
+    int status = open_driver(state) < 0 ? -1 : wrap_consumer(state, native, device, &stream);
     if (status == 0) {
+        cc_error error;
         Py_BEGIN_ALLOW_THREADS;
         status = cc_buffer_hand_over(core, stream, &error);
         Py_END_ALLOW_THREADS;
         cc_stream_release(stream);
+        if (status < 0)
+            raise_error(state, &error);
     }
     cc_buffer_release(core);
-    if (status < 0)
-        raise_error(state, &error);
     return status;
 }
 
@@ -268,7 +285,7 @@ PyObject *buffer_dlpack(PyObject *op, PyTypeObject *class, PyObject *const *args
         check_wanted_device(none_to_null(given[2]), device) < 0 || refuse_copy(none_to_null(given[3])) < 0)
         return NULL;
     PyObject *capsule = make_capsule(state, op, device, is_versioned);
-    if (capsule != NULL && wants_order && device.type != DLPACK_CPU && hand_over(state, op, stream) < 0)
+    if (capsule != NULL && wants_order && device.type != DLPACK_CPU && hand_over(state, op, stream, device) < 0)
         Py_CLEAR(capsule);
     return capsule;
 }

@@ -38,7 +38,7 @@ cc_context *context_hold(PyObject *context)
         cc_context_retain(core);
     Py_END_CRITICAL_SECTION();
     if (core == NULL)
-        raise_closed(state_of(context), "context");
+        raise_closed(state_of_final(context), "context");
     return core;
 }
 
@@ -115,7 +115,7 @@ static PyObject *context_enter(PyObject *op, PyObject *unused)
 {
     (void)unused;
     if (context_is_closed(op))
-        return raise_closed(state_of(op), "context");
+        return raise_closed(state_of_final(op), "context");
     return Py_NewRef(op);
 }
 
@@ -161,7 +161,7 @@ static PyObject *context_get_handle(PyObject *op, void *unused)
 {
     (void)unused;
     if (context_is_closed(op))
-        return raise_closed(state_of(op), "context");
+        return raise_closed(state_of_final(op), "context");
     return PyLong_FromVoidPtr(context_cast(op)->native);
 }
 
@@ -171,7 +171,7 @@ static PyObject *context_get_device(PyObject *op, void *unused)
     cc_context *core = context_hold(op);
     if (core == NULL)
         return NULL;
-    PyObject *device = device_from_core(state_of(op), cc_context_device(core));
+    PyObject *device = device_from_core(state_of_final(op), cc_context_device(core));
     cc_context_release(core);
     return device;
 }
@@ -186,7 +186,7 @@ static PyObject *context_get_is_green(PyObject *op, void *unused)
 {
     (void)unused;
     if (context_is_closed(op))
-        return raise_closed(state_of(op), "context");
+        return raise_closed(state_of_final(op), "context");
     Py_RETURN_FALSE;
 }
 

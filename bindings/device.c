@@ -127,7 +127,7 @@ static PyObject *kept(device_object *self, PyObject **slot, maker make)
     Py_END_CRITICAL_SECTION();
     if (object != NULL)
         return object;
-    object = make(state_of((PyObject *)self), self);
+    object = make(state_of_final((PyObject *)self), self);
     if (object == NULL)
         return NULL;
     PyObject *surplus = NULL;
@@ -288,7 +288,7 @@ static PyObject *device_enter(PyObject *op, PyObject *unused)
 {
     (void)unused;
     device_object *self = device_cast(op);
-    module_state *state = state_of(op);
+    module_state *state = state_of_final(op);
     cc_context *primary = device_primary(state, self);
     if (primary == NULL)
         return NULL;
@@ -331,7 +331,7 @@ static PyObject *device_exit(PyObject *op, PyObject *const *args, Py_ssize_t cou
     }
     const CUcontext previous = frame->previous;
     free(frame);
-    if (make_current(state_of(op), previous) < 0) {
+    if (make_current(state_of_final(op), previous) < 0) {
         if (count == 0 || args[0] == Py_None)
             return NULL;
         report_unraisable(op); /* the block's own exception goes first */
@@ -422,7 +422,7 @@ PyDoc_STRVAR(sync_doc, "sync($self, /)\n--\n\n"
 static PyObject *device_sync(PyObject *op, PyObject *unused)
 {
     (void)unused;
-    module_state *state = state_of(op);
+    module_state *state = state_of_final(op);
     cc_context *context = device_primary(state, device_cast(op));
     if (context == NULL)
         return NULL;
@@ -620,7 +620,7 @@ static PyObject *device_get_pci_bus_id(PyObject *op, void *unused)
     cc_error error;
     char text[32];
     if (cc_device_pci_bus_id(device_cast(op)->core, text, &error) < 0)
-        return raise_error(state_of(op), &error);
+        return raise_error(state_of_final(op), &error);
     return PyUnicode_FromString(text);
 }
 
@@ -639,7 +639,7 @@ static PyObject *device_get_context(PyObject *op, void *unused)
         return context;
     /* Somebody closed the object that was handed out; the device's context is there all the same. */
     Py_DECREF(context);
-    PyObject *fresh = make_context(state_of(op), self), *old;
+    PyObject *fresh = make_context(state_of_final(op), self), *old;
     if (fresh == NULL)
         return NULL;
     Py_BEGIN_CRITICAL_SECTION(op);
@@ -659,7 +659,7 @@ static PyObject *device_get_memory_resource(PyObject *op, void *unused)
 static int device_set_memory_resource(PyObject *op, PyObject *value, void *unused)
 {
     (void)unused;
-    module_state *state = state_of(op);
+    module_state *state = state_of_final(op);
     if (value == NULL) {
         PyErr_SetString(PyExc_AttributeError, "Device.memory_resource can be set, but not deleted");
         return -1;

@@ -69,7 +69,7 @@ cc_event *event_hold(PyObject *event)
         cc_event_retain(core);
     Py_END_CRITICAL_SECTION();
     if (core == NULL)
-        raise_closed(state_of(event), "event");
+        raise_closed(state_of_final(event), "event");
     return core;
 }
 
@@ -81,7 +81,7 @@ static cc_event *event_use(PyObject *event)
 #else
     cc_event *core = event_cast(event)->core;
     if (core == NULL)
-        raise_closed(state_of(event), "event");
+        raise_closed(state_of_final(event), "event");
     return core;
 #endif
 }
@@ -153,15 +153,21 @@ static PyObject *event_sync(PyObject *op, PyObject *unused)
     if (core == NULL)
         return NULL;
     cc_error error;
-    int status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = cc_event_synchronize(core, &error);
-    Py_END_ALLOW_THREADS;
+    bool done = false;
+    int status = 0;
+    /* As in Stream.sync(): an event that is done costs no more than the question. */
+    if (cc_event_query(core, &done, &error) < 0)
+        cc_error_clear(&error);
+    if (!done) {
+        Py_BEGIN_ALLOW_THREADS;
+        status = cc_event_synchronize(core, &error);
+        Py_END_ALLOW_THREADS;
+    }
     if (status == 0 && cc_context_has_pending(cc_event_context(core)))
-        release_finished(state_of(op), cc_event_context(core));
+        release_finished(state_of_final(op), cc_event_context(core));
     cc_event_release(core);
     if (status < 0)
-        return raise_error(state_of(op), &error);
+        return raise_error(state_of_final(op), &error);
     Py_RETURN_NONE;
 }
 
@@ -182,7 +188,7 @@ static PyObject *event_enter(PyObject *op, PyObject *unused)
 {
     (void)unused;
     if (event_is_closed(op))
-        return raise_closed(state_of(op), "event");
+        return raise_closed(state_of_final(op), "event");
     return Py_NewRef(op);
 }
 
@@ -211,7 +217,7 @@ static PyObject *event_subtract(PyObject *end, PyObject *start)
     const int status = cc_event_elapsed(first, last, &milliseconds, &error);
     event_unuse(first);
     event_unuse(last);
-    return status < 0 ? raise_error(state_of(end), &error) : PyFloat_FromDouble((double)milliseconds);
+    return status < 0 ? raise_error(state_of_final(end), &error) : PyFloat_FromDouble((double)milliseconds);
 }
 
 /* `end -= start` gives the float that `end - start` does. */
@@ -265,14 +271,14 @@ static PyObject *event_get_is_done(PyObject *op, void *unused)
     bool done;
     const int status = cc_event_query(core, &done, &error);
     event_unuse(core);
-    return status < 0 ? raise_error(state_of(op), &error) : PyBool_FromLong(done);
+    return status < 0 ? raise_error(state_of_final(op), &error) : PyBool_FromLong(done);
 }
 
 static PyObject *event_get_handle(PyObject *op, void *unused)
 {
     (void)unused;
     if (event_is_closed(op))
-        return raise_closed(state_of(op), "event");
+        return raise_closed(state_of_final(op), "event");
     return PyLong_FromVoidPtr(event_cast(op)->native);
 }
 
@@ -282,7 +288,7 @@ static PyObject *event_get_context(PyObject *op, void *unused)
     cc_event *core = event_use(op);
     if (core == NULL)
         return NULL;
-    PyObject *context = context_from_core(state_of(op), cc_context_retain(cc_event_context(core)));
+    PyObject *context = context_from_core(state_of_final(op), cc_context_retain(cc_event_context(core)));
     event_unuse(core);
     return context;
 }
@@ -293,7 +299,7 @@ static PyObject *event_get_device(PyObject *op, void *unused)
     cc_event *core = event_use(op);
     if (core == NULL)
         return NULL;
-    PyObject *device = device_from_core(state_of(op), cc_context_device(cc_event_context(core)));
+    PyObject *device = device_from_core(state_of_final(op), cc_context_device(cc_event_context(core)));
     event_unuse(core);
     return device;
 }
@@ -319,7 +325,7 @@ static PyObject *event_get_is_ipc_enabled(PyObject *op, void *unused)
 static PyObject *event_get_ipc_descriptor(PyObject *op, void *unused)
 {
     (void)unused;
-    return raise_not_supported(state_of(op), ipc_text);
+    return raise_not_supported(state_of_final(op), ipc_text);
 }
 
 static PyObject *event_get_is_closed(PyObject *op, void *unused)

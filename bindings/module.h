@@ -69,6 +69,12 @@ static inline module_state *state_of_class(PyTypeObject *defining_class)
     return (module_state *)PyType_GetModuleState(defining_class);
 }
 
+/* For methods and attributes of types that cannot be subclassed. */
+static inline module_state *state_of_final(PyObject *object)
+{
+    return (module_state *)PyType_GetModuleState(Py_TYPE(object));
+}
+
 /* For slots and attributes, of any object of one of our types or of a subclass. Not in tp_dealloc. */
 module_state *state_of(PyObject *object);
 

@@ -54,11 +54,11 @@ cc_stream *stream_hold(PyObject *stream)
         cc_stream_retain(core);
     Py_END_CRITICAL_SECTION();
     if (core == NULL) {
-        raise_closed(state_of(stream), "stream");
+        raise_closed(state_of_final(stream), "stream");
         return NULL;
     }
     /* The default streams are there before the driver is. */
-    if (is_default(stream_cast(stream)->native) && !cc_driver_is_open() && open_driver(state_of(stream)) < 0) {
+    if (is_default(stream_cast(stream)->native) && !cc_driver_is_open() && open_driver(state_of_final(stream)) < 0) {
         cc_stream_release(core);
         return NULL;
     }
@@ -307,12 +307,19 @@ static int synchronize(PyObject *op)
     cc_stream *core = stream_hold(op);
     if (core == NULL)
         return -1;
-    module_state *state = state_of(op);
+    module_state *state = state_of_final(op);
     cc_error error;
-    int status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = cc_stream_synchronize(core, &error);
-    Py_END_ALLOW_THREADS;
+    bool done = false;
+    int status = 0;
+    /* Where there is nothing to wait for, the question costs as much as the wait, and the GIL can stay. What is wrong
+     * with the stream is said by the wait. */
+    if (cc_stream_query(core, &done, &error) < 0)
+        cc_error_clear(&error);
+    if (!done) {
+        Py_BEGIN_ALLOW_THREADS;
+        status = cc_stream_synchronize(core, &error);
+        Py_END_ALLOW_THREADS;
+    }
     collect(state, core);
     cc_stream_release(core);
     if (status < 0)
@@ -458,7 +465,7 @@ static PyObject *stream_protocol(PyObject *op, PyObject *unused)
 {
     (void)unused;
     if (stream_is_closed(op))
-        return raise_closed(state_of(op), "stream");
+        return raise_closed(state_of_final(op), "stream");
     return Py_BuildValue("iN", 0, PyLong_FromVoidPtr(stream_cast(op)->native));
 }
 
@@ -466,7 +473,7 @@ static PyObject *stream_enter(PyObject *op, PyObject *unused)
 {
     (void)unused;
     if (stream_is_closed(op))
-        return raise_closed(state_of(op), "stream");
+        return raise_closed(state_of_final(op), "stream");
     return Py_NewRef(op);
 }
 
@@ -544,7 +551,7 @@ static PyObject *stream_get_handle(PyObject *op, void *unused)
 {
     (void)unused;
     if (stream_is_closed(op))
-        return raise_closed(state_of(op), "stream");
+        return raise_closed(state_of_final(op), "stream");
     return PyLong_FromVoidPtr(stream_cast(op)->native);
 }
 
@@ -558,7 +565,8 @@ static PyObject *stream_get_is_nonblocking(PyObject *op, void *unused)
     unsigned flags;
     const int status = cc_stream_flags(core, &flags, &error);
     cc_stream_release(core);
-    return status < 0 ? raise_error(state_of(op), &error) : PyBool_FromLong((flags & CU_STREAM_NON_BLOCKING) != 0);
+    return status < 0 ? raise_error(state_of_final(op), &error)
+                      : PyBool_FromLong((flags & CU_STREAM_NON_BLOCKING) != 0);
 }
 
 static PyObject *stream_get_priority(PyObject *op, void *unused)
@@ -571,7 +579,7 @@ static PyObject *stream_get_priority(PyObject *op, void *unused)
     int priority;
     const int status = cc_stream_priority(core, &priority, &error);
     cc_stream_release(core);
-    return status < 0 ? raise_error(state_of(op), &error) : PyLong_FromLong(priority);
+    return status < 0 ? raise_error(state_of_final(op), &error) : PyLong_FromLong(priority);
 }
 
 static PyObject *stream_get_is_done(PyObject *op, void *unused)
@@ -584,7 +592,7 @@ static PyObject *stream_get_is_done(PyObject *op, void *unused)
     bool done;
     const int status = cc_stream_query(core, &done, &error);
     cc_stream_release(core);
-    return status < 0 ? raise_error(state_of(op), &error) : PyBool_FromLong(done);
+    return status < 0 ? raise_error(state_of_final(op), &error) : PyBool_FromLong(done);
 }
 
 /* The stream's context: a new reference into core, or NULL with an exception. */
@@ -600,7 +608,7 @@ static cc_context *context_of(PyObject *op)
         cc_context_retain(context);
     cc_stream_release(core);
     if (status < 0)
-        raise_error(state_of(op), &error);
+        raise_error(state_of_final(op), &error);
     return status < 0 ? NULL : context;
 }
 
@@ -608,7 +616,7 @@ static PyObject *stream_get_context(PyObject *op, void *unused)
 {
     (void)unused;
     cc_context *context = context_of(op);
-    return context == NULL ? NULL : context_from_core(state_of(op), context);
+    return context == NULL ? NULL : context_from_core(state_of_final(op), context);
 }
 
 static PyObject *stream_get_device(PyObject *op, void *unused)
@@ -617,7 +625,7 @@ static PyObject *stream_get_device(PyObject *op, void *unused)
     cc_context *context = context_of(op);
     if (context == NULL)
         return NULL;
-    PyObject *device = device_from_core(state_of(op), cc_context_device(context));
+    PyObject *device = device_from_core(state_of_final(op), cc_context_device(context));
     cc_context_release(context);
     return device;
 }

@@ -155,7 +155,7 @@ struct cc_stream {
     CUstream native;
     uint64_t serial; /* tells a stream from a later one of the same handle */
     _Atomic(cc_context *) context; /* NULL: found at first need; stays NULL for the default streams */
-    bool owned, is_default;
+    bool owned, is_default; /* is_default: of whatever context is current */
     cc_release_function release;
     void *owner;
 };

@@ -65,11 +65,10 @@ int cc_stream_wrap(CUstream native, cc_context *context, cc_release_function rel
 {
     if (!native)
         native = CU_STREAM_LEGACY; /* the driver's older name for it */
-    bool is_default = native == CU_STREAM_LEGACY || native == CU_STREAM_PER_THREAD;
-    cc_stream *made = stream_new(native, is_default ? NULL : context);
+    cc_stream *made = stream_new(native, context);
     if (!made)
         return cc__fail_memory(error);
-    made->is_default = is_default;
+    made->is_default = !context && (native == CU_STREAM_LEGACY || native == CU_STREAM_PER_THREAD);
     made->release = release;
     made->owner = owner;
     *stream = made;
