@@ -5,7 +5,8 @@
 #include "engine.h"
 
 typedef struct wide {
-    _Alignas(16) uint64_t low, high;
+    _Alignas(16) uint64_t low;
+    uint64_t high;
 } wide;
 
 typedef uint8_t type_0;

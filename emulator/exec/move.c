@@ -2,7 +2,8 @@
 #include "engine.h"
 
 typedef struct wide {
-    _Alignas(16) uint64_t low, high;
+    _Alignas(16) uint64_t low;
+    uint64_t high;
 } wide;
 
 /* ---- copies ------------------------------------------------------------------------------------------------------ */
