@@ -90,10 +90,10 @@ static verdict judge_constant(const ptx_slot *slot, const ptx_operand *operand)
 
 static verdict judge_special(const ptx_slot *slot, const ptx_operand *operand)
 {
-    const ptx_type own = ptx_special_type((ptx_special)operand->bits), wanted = (ptx_type)slot->type;
-    const ptx_kind kind = ptx_type_kind(wanted);
     if (slot->role != 'm' || operand->component == 0xff)
         return WRONG_KIND;
+    const ptx_type own = ptx_special_type((ptx_special)operand->bits), wanted = (ptx_type)slot->type;
+    const ptx_kind kind = ptx_type_kind(wanted);
     if (own == PTX_PRED || wanted == PTX_PRED)
         return own == wanted ? FITS : WRONG_TYPE;
     const bool integer = kind == PTX_KIND_BITS || kind == PTX_KIND_UNSIGNED || kind == PTX_KIND_SIGNED;
@@ -102,9 +102,9 @@ static verdict judge_special(const ptx_slot *slot, const ptx_operand *operand)
 
 static verdict judge_object(const ptx_slot *slot) /* the address of a variable or function, as a value */
 {
-    const ptx_kind kind = ptx_type_kind((ptx_type)slot->type);
     if (slot->role != 'm')
         return WRONG_KIND;
+    const ptx_kind kind = ptx_type_kind((ptx_type)slot->type);
     const bool integer = kind == PTX_KIND_BITS || kind == PTX_KIND_UNSIGNED || kind == PTX_KIND_SIGNED;
     return integer && ptx_type_bits((ptx_type)slot->type) >= 32 ? FITS : WRONG_TYPE;
 }

@@ -22,6 +22,8 @@ static const struct {
     {"add.s32 5, %r2, %r3;", 7, 9, "takes no operand like this here"},
     {"add.s32 %r1, -%r2, %r3;", 7, 14, "takes no operand like this here"},
     {"add.u32 %r1, %tid.x, %r2;", 7, 14, "special register is read by mov or cvt only"},
+    {"isspacep.global %p1, %tid.x;", 7, 22, "special register is read by mov or cvt only"},
+    {"isspacep.global %p1, g;", 7, 22, "takes no operand like this here"},
     {"mov.u32 _, 1;", 7, 9, "takes no operand like this here"},
     {"ld.global.v2.u32 %r1, [%rd1];", 7, 18, "takes no operand like this here"},
     {"ld.global.v2.u32 {%r1,%r2,%r3}, [%rd1];", 7, 18, "takes no operand like this here"},
