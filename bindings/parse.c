@@ -74,7 +74,7 @@ int parse_refuse(const signature *wanted, PyObject *const *args, Py_ssize_t coun
 
 int parse_call(const signature *wanted, PyObject *args, PyObject *keywords, PyObject **given)
 {
-    PyObject *all[64];
+    PyObject *all[64] = {NULL};
     const Py_ssize_t count = PyTuple_GET_SIZE(args);
     const Py_ssize_t named = keywords == NULL ? 0 : PyDict_GET_SIZE(keywords);
     if (count > 32)
