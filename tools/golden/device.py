@@ -86,10 +86,17 @@ class Device:
         blocks = (count + kernel.THREADS - 1) // kernel.THREADS
         self.call("cuLaunchKernel", function, blocks, 1, 1, kernel.THREADS, 1, 1, 0, None, pointers, None)
         self.call("cuCtxSynchronize")
-        self.call("cuMemcpyDtoH_v2", ctypes.c_void_p(results.buffer_info()[0]), target, ctypes.c_size_t(8 * len(results)))
-        return [array.array(CODE[width(kind)], (value & ((1 << width(kind)) - 1) for value in
-                                               results[i * count:(i + 1) * count]))
-                for i, kind in enumerate(form.results)]
+        self.call(
+            "cuMemcpyDtoH_v2", ctypes.c_void_p(results.buffer_info()[0]), target, ctypes.c_size_t(8 * len(results))
+        )
+        return [
+            array.array(
+                CODE[width(kind)], (value & ((1 << width(kind)) - 1) for value in results[i * count : (i + 1) * count])
+            )
+            for i, kind in enumerate(form.results)
+        ]
 
     def copy_in(self, address, values):
-        self.call("cuMemcpyHtoD_v2", address, ctypes.c_void_p(values.buffer_info()[0]), ctypes.c_size_t(8 * len(values)))
+        self.call(
+            "cuMemcpyHtoD_v2", address, ctypes.c_void_p(values.buffer_info()[0]), ctypes.c_size_t(8 * len(values))
+        )

@@ -2,7 +2,9 @@
 
 A form is a piece of PTX with `$d0`, `$d1` for results, `$a0`... for operands, `$mem` and `$smem` for the address of
 64 bytes of the thread's own in global and 16 in shared memory, `$warp` for the global bytes of the warp's first thread,
-and `$w0`, `$t0`, `$h0`... for temporaries of 64, 32 and 16 bits, `$x0`... for more of 32, and predicates (`$q0`). Operand kinds are those of operands.py; a result kind is a PTX type.
+and `$w0`, `$t0`, `$h0`... for temporaries of 64, 32 and 16 bits, `$x0`... for more of 32, and predicates (`$q0`).
+Operand kinds are
+those of operands.py; a result kind is a PTX type.
 
 `bound` is None where the result is exact, else how far two conforming implementations may be apart:
   {"relative": r, "absolute": a, "flush": bool} on values of the result type; either is enough.
@@ -10,7 +12,7 @@ and `$w0`, `$t0`, `$h0`... for temporaries of 64, 32 and 16 bits, `$x0`... for m
 
 import itertools
 import re
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 import forms_matrix
 
@@ -21,7 +23,7 @@ class Form(NamedTuple):
     results: tuple
     operands: tuple
     target: int = 80
-    bound: Optional[dict] = None
+    bound: dict | None = None
 
 
 UNSIGNED = ("u16", "u32", "u64")
@@ -74,21 +76,39 @@ def carry():
     for t in ("u32", "s32", "u64", "s64"):
         zero = "0"
         for name, carried in (("add", "addc"), ("sub", "subc")):
-            yield Form(f"{name}.cc.{t}", f"{name}.cc.{t} $d0, $a0, $a1; {carried}.{t} $d1, {zero}, {zero};", (t, t), (t, t))
-            yield Form(f"{carried}.cc.{t}",
-                       f"{name}.cc.{t} $d2, $a0, $a1; {carried}.cc.{t} $d0, $a2, $a3; {carried}.{t} $d1, {zero}, {zero};",
-                       (t, t, t), (t, t, t, t))
+            yield Form(
+                f"{name}.cc.{t}", f"{name}.cc.{t} $d0, $a0, $a1; {carried}.{t} $d1, {zero}, {zero};", (t, t), (t, t)
+            )
+            yield Form(
+                f"{carried}.cc.{t}",
+                f"{name}.cc.{t} $d2, $a0, $a1; {carried}.cc.{t} $d0, $a2, $a3; {carried}.{t} $d1, {zero}, {zero};",
+                (t, t, t),
+                (t, t, t, t),
+            )
             # The flag is one for both families: a sum's carry read as a difference's borrow.
             other = {"add": "subc", "sub": "addc"}[name]
-            yield Form(f"{name}.cc.{t} {other}", f"{name}.cc.{t} $d0, $a0, $a1; {other}.{t} $d1, $a0, $a1;", (t, t), (t, t))
+            yield Form(
+                f"{name}.cc.{t} {other}", f"{name}.cc.{t} $d0, $a0, $a1; {other}.{t} $d1, $a0, $a1;", (t, t), (t, t)
+            )
         for half in ("lo", "hi"):
-            yield Form(f"mad.{half}.cc.{t}",
-                       f"mad.{half}.cc.{t} $d0, $a0, $a1, $a2; addc.{t} $d1, {zero}, {zero};", (t, t), (t, t, t))
-            yield Form(f"madc.{half}.cc.{t}",
-                       f"add.cc.{t} $d2, $a0, $a3; madc.{half}.cc.{t} $d0, $a0, $a1, $a2; addc.{t} $d1, {zero}, {zero};",
-                       (t, t, t), (t, t, t, t))
-            yield Form(f"madc.{half}.{t}", f"add.cc.{t} $d1, $a0, $a3; madc.{half}.{t} $d0, $a0, $a1, $a2;",
-                       (t, t), (t, t, t, t))
+            yield Form(
+                f"mad.{half}.cc.{t}",
+                f"mad.{half}.cc.{t} $d0, $a0, $a1, $a2; addc.{t} $d1, {zero}, {zero};",
+                (t, t),
+                (t, t, t),
+            )
+            yield Form(
+                f"madc.{half}.cc.{t}",
+                f"add.cc.{t} $d2, $a0, $a3; madc.{half}.cc.{t} $d0, $a0, $a1, $a2; addc.{t} $d1, {zero}, {zero};",
+                (t, t, t),
+                (t, t, t, t),
+            )
+            yield Form(
+                f"madc.{half}.{t}",
+                f"add.cc.{t} $d1, $a0, $a3; madc.{half}.{t} $d0, $a0, $a1, $a2;",
+                (t, t),
+                (t, t, t, t),
+            )
 
 
 def bits():
@@ -113,7 +133,7 @@ def bits():
         yield op(f"prmt.b32{mode}", "b32", "b32", "b32", "b32")
     for t in ("b16", "b32", "b64"):
         yield op(f"shl.{t}", t, t, SHIFT)
-    for t in INTEGERS + ("b16", "b32", "b64"):
+    for t in (*INTEGERS, "b16", "b32", "b64"):
         yield op(f"shr.{t}", t, t, SHIFT)
     for t in ("b16", "b32", "b64"):
         for name in ("and", "or", "xor"):
@@ -124,11 +144,22 @@ def bits():
         yield op(f"{name}.pred", "pred", "pred", "pred")
     yield op("not.pred", "pred", "pred")
     for table in (0x00, 0x80, 0xFE, 0x96, 0xE8, 0xCA, 0x1D, 0xD8, 0x3C, 0x78, 0xFF, 0x01, 0x27):
-        yield op("lop3.b32", "b32", "b32", "b32", "b32", text=f"lop3.b32 $d0, $a0, $a1, $a2, {table:#x};",
-                 label=f"lop3.b32 {table:#x}")
+        yield op(
+            "lop3.b32",
+            "b32",
+            "b32",
+            "b32",
+            "b32",
+            text=f"lop3.b32 $d0, $a0, $a1, $a2, {table:#x};",
+            label=f"lop3.b32 {table:#x}",
+        )
     for name in ("or", "and"):
-        yield Form(f"lop3.{name}.b32", f"lop3.{name}.b32 $d0|$d1, $a0, $a1, $a2, 0xe8, $a3;", ("b32", "pred"),
-                   ("b32", "b32", "b32", "pred"))
+        yield Form(
+            f"lop3.{name}.b32",
+            f"lop3.{name}.b32 $d0|$d1, $a0, $a1, $a2, 0xe8, $a3;",
+            ("b32", "pred"),
+            ("b32", "b32", "b32", "pred"),
+        )
     for a, b in itertools.product(("u32", "s32"), repeat=2):
         result = "u32" if a == b == "u32" else "s32"
         yield op(f"dp4a.{a}.{b}", result, a, b, result)
@@ -138,10 +169,10 @@ def bits():
 
 def floats():
     for name in ("add", "sub", "mul"):
-        for rounding, ftz, sat in itertools.product(("",) + ROUNDINGS, ("", "ftz"), ("", "sat")):
+        for rounding, ftz, sat in itertools.product(("", *ROUNDINGS), ("", "ftz"), ("", "sat")):
             words = ".".join(w for w in (name, rounding, ftz, sat, "f32") if w)
             yield op(words, "f32", "f32", "f32")
-        for rounding in ("",) + ROUNDINGS:
+        for rounding in ("", *ROUNDINGS):
             yield op(".".join(w for w in (name, rounding, "f64") if w), "f64", "f64", "f64")
     for name in ("fma", "mad"):
         for rounding, ftz, sat in itertools.product(ROUNDINGS, ("", "ftz"), ("", "sat")):
@@ -171,27 +202,27 @@ def floats():
 
 
 def approximate():
-    ulp = 2.0 ** -23
+    ulp = 2.0**-23
     for ftz in ("", ".ftz"):
         yield op(f"div.full{ftz}.f32", "f32", "f32", "f32", bound={"relative": 4 * ulp, "flush": True})
         yield op(f"div.approx{ftz}.f32", "f32", "f32", "f32", bound={"relative": 4 * ulp, "flush": True})
         yield op(f"rcp.approx{ftz}.f32", "f32", "f32", bound={"relative": 2 * ulp, "flush": True})
-        yield op(f"sqrt.approx{ftz}.f32", "f32", "f32", bound={"relative": 2.0 ** -22})
-        yield op(f"rsqrt.approx{ftz}.f32", "f32", "f32", bound={"relative": 2.0 ** -22})
+        yield op(f"sqrt.approx{ftz}.f32", "f32", "f32", bound={"relative": 2.0**-22})
+        yield op(f"rsqrt.approx{ftz}.f32", "f32", "f32", bound={"relative": 2.0**-22})
         for name in ("sin", "cos"):
-            yield op(f"{name}.approx{ftz}.f32", "f32", "f32/angle", bound={"absolute": 2.0 ** -14})
-        yield op(f"lg2.approx{ftz}.f32", "f32", "f32/log", bound={"relative": 2.0 ** -21, "absolute": 2.0 ** -21})
-        yield op(f"ex2.approx{ftz}.f32", "f32", "f32/exp", bound={"relative": 2.0 ** -21, "flush": True})
-    yield op("tanh.approx.f32", "f32", "f32/tanh", bound={"relative": 2.0 ** -10})
-    yield op("rcp.approx.ftz.f64", "f64", "f64", bound={"relative": 2.0 ** -19, "flush": True})
-    yield op("rsqrt.approx.ftz.f64", "f64", "f64", bound={"relative": 2.0 ** -19, "flush": True})
-    yield op("rsqrt.approx.f64", "f64", "f64", bound={"relative": 2.0 ** -44})
+            yield op(f"{name}.approx{ftz}.f32", "f32", "f32/angle", bound={"absolute": 2.0**-14})
+        yield op(f"lg2.approx{ftz}.f32", "f32", "f32/log", bound={"relative": 2.0**-21, "absolute": 2.0**-21})
+        yield op(f"ex2.approx{ftz}.f32", "f32", "f32/exp", bound={"relative": 2.0**-21, "flush": True})
+    yield op("tanh.approx.f32", "f32", "f32/tanh", bound={"relative": 2.0**-10})
+    yield op("rcp.approx.ftz.f64", "f64", "f64", bound={"relative": 2.0**-19, "flush": True})
+    yield op("rsqrt.approx.ftz.f64", "f64", "f64", bound={"relative": 2.0**-19, "flush": True})
+    yield op("rsqrt.approx.f64", "f64", "f64", bound={"relative": 2.0**-44})
     for t in ("f16", "f16x2"):
-        yield op(f"tanh.approx.{t}", t, t, bound={"absolute": 2.0 ** -10})
-        yield op(f"ex2.approx.{t}", t, t, bound={"relative": 2.0 ** -9, "absolute": 2.0 ** -24})
+        yield op(f"tanh.approx.{t}", t, t, bound={"absolute": 2.0**-10})
+        yield op(f"ex2.approx.{t}", t, t, bound={"relative": 2.0**-9, "absolute": 2.0**-24})
     for t in ("bf16", "bf16x2"):
-        yield op(f"tanh.approx.{t}", t, t, target=90, bound={"absolute": 2.0 ** -7})
-        yield op(f"ex2.approx.ftz.{t}", t, t, target=90, bound={"relative": 2.0 ** -6, "flush": True})
+        yield op(f"tanh.approx.{t}", t, t, target=90, bound={"absolute": 2.0**-7})
+        yield op(f"ex2.approx.ftz.{t}", t, t, target=90, bound={"relative": 2.0**-6, "flush": True})
 
 
 def halves():
@@ -203,7 +234,9 @@ def halves():
             yield op(f"fma.rn{ftz}{sat}.{t}", t, t, t, t)
         for name, ftz in itertools.product(("abs", "neg"), ("", ".ftz")):
             yield op(f"{name}{ftz}.{t}", t, t)
-        for name, ftz, nan, xorsign in itertools.product(("min", "max"), ("", ".ftz"), ("", ".NaN"), ("", ".xorsign.abs")):
+        for name, ftz, nan, xorsign in itertools.product(
+            ("min", "max"), ("", ".ftz"), ("", ".NaN"), ("", ".xorsign.abs")
+        ):
             yield op(f"{name}{ftz}{nan}{xorsign}.{t}", t, t, t, target=86 if xorsign else 80)
     for t in ("bf16", "bf16x2"):
         for name in ("add", "sub", "mul"):
@@ -220,12 +253,16 @@ def halves():
 EQUALITY = ("eq", "ne")
 ORDER = ("lt", "le", "gt", "ge")
 UNORDERED = ("equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan")
-COMPARED = {"u": EQUALITY + ORDER + ("lo", "ls", "hi", "hs"), "s": EQUALITY + ORDER, "b": EQUALITY,
-            "f": EQUALITY + ORDER + UNORDERED}
+COMPARED = {
+    "u": EQUALITY + ORDER + ("lo", "ls", "hi", "hs"),
+    "s": EQUALITY + ORDER,
+    "b": EQUALITY,
+    "f": EQUALITY + ORDER + UNORDERED,
+}
 
 
 def comparisons():
-    types = ("b16", "b32", "b64") + INTEGERS + ("f32", "f64", "f16", "bf16", "f16x2", "bf16x2")
+    types = ("b16", "b32", "b64", *INTEGERS, "f32", "f64", "f16", "bf16", "f16x2", "bf16x2")
     for t in types:
         half = t in ("f16", "bf16", "f16x2", "bf16x2")
         target = 90 if t.startswith("bf16") else 80
@@ -233,16 +270,30 @@ def comparisons():
         for comparison in operators:
             for ftz in ("", ".ftz") if t in ("f32", "f16", "f16x2") else ("",):
                 if t.endswith("x2"):
-                    yield Form(f"setp.{comparison}{ftz}.{t}", f"setp.{comparison}{ftz}.{t} $d0|$d1, $a0, $a1;",
-                               ("pred", "pred"), (t, t), target)
-                    yield Form(f"setp.{comparison}.xor{ftz}.{t}",
-                               f"setp.{comparison}.xor{ftz}.{t} $d0|$d1, $a0, $a1, !$a2;", ("pred", "pred"),
-                               (t, t, "pred"), target)
+                    yield Form(
+                        f"setp.{comparison}{ftz}.{t}",
+                        f"setp.{comparison}{ftz}.{t} $d0|$d1, $a0, $a1;",
+                        ("pred", "pred"),
+                        (t, t),
+                        target,
+                    )
+                    yield Form(
+                        f"setp.{comparison}.xor{ftz}.{t}",
+                        f"setp.{comparison}.xor{ftz}.{t} $d0|$d1, $a0, $a1, !$a2;",
+                        ("pred", "pred"),
+                        (t, t, "pred"),
+                        target,
+                    )
                     yield op(f"set.{comparison}{ftz}.{t}.{t}", t, t, t, target=target)
                     continue
                 yield op(f"setp.{comparison}{ftz}.{t}", "pred", t, t, target=target)
-                results = ("f16", "u16", "s16", "u32", "s32") if t == "f16" else (
-                    "bf16", "u16", "s16", "u32", "s32") if t == "bf16" else ("u32", "s32", "f32")
+                results = (
+                    ("f16", "u16", "s16", "u32", "s32")
+                    if t == "f16"
+                    else ("bf16", "u16", "s16", "u32", "s32")
+                    if t == "bf16"
+                    else ("u32", "s32", "f32")
+                )
                 for result in results if comparison in ("lt", "ne", "geu") else results[-1:]:
                     yield op(f"set.{comparison}{ftz}.{result}.{t}", result, t, t, target=target)
         combined = ("lt", "neu", "eq") if half or t[0] == "f" else ("lt", "eq") if t[0] != "b" else ("ne",)
@@ -251,15 +302,28 @@ def comparisons():
                 yield op(f"set.{comparison}.{boolean}.{t}.{t}", t, t, t, "pred", target=target)
                 continue
             # Without a combination there is no second destination for halves.
-            yield Form(f"setp.{comparison}.{boolean}.{t}", f"setp.{comparison}.{boolean}.{t} $d0|$d1, $a0, $a1, $a2;",
-                       ("pred", "pred"), (t, t, "pred"), target) if not half else op(
-                           f"setp.{comparison}.{boolean}.{t}", "pred", t, t, "pred", target=target)
+            yield (
+                Form(
+                    f"setp.{comparison}.{boolean}.{t}",
+                    f"setp.{comparison}.{boolean}.{t} $d0|$d1, $a0, $a1, $a2;",
+                    ("pred", "pred"),
+                    (t, t, "pred"),
+                    target,
+                )
+                if not half
+                else op(f"setp.{comparison}.{boolean}.{t}", "pred", t, t, "pred", target=target)
+            )
             name = f"set.{comparison}.{boolean}.u32.{t}"
             yield op(name, "u32", t, t, "pred", text=f"{name} $d0, $a0, $a1, !$a2;", target=target)
         if not half:
-            yield Form(f"setp.{operators[0]}.{t} p|q", f"setp.{operators[0]}.{t} $d0|$d1, $a0, $a1;", ("pred", "pred"),
-                       (t, t), target)
-    for t in ("b16", "b32", "b64") + INTEGERS + ("f32", "f64"):
+            yield Form(
+                f"setp.{operators[0]}.{t} p|q",
+                f"setp.{operators[0]}.{t} $d0|$d1, $a0, $a1;",
+                ("pred", "pred"),
+                (t, t),
+                target,
+            )
+    for t in ("b16", "b32", "b64", *INTEGERS, "f32", "f64"):
         yield op(f"selp.{t}", t, t, t, "pred")
         yield op(f"slct.{t}.s32", t, t, t, "s32")
         for ftz in ("", ".ftz"):
@@ -278,10 +342,25 @@ def conversions():
             operand = a if a[1:] != "8" else f"b32/{a}"
             yield op(f"cvt{sat}.{d}.{a}", register.get(d, d), operand)
     # A register wider than the type: bytes and halves of b32 and b64 registers, in and out.
-    for d, a, wide in (("s8", "s32", "b64"), ("u8", "u32", "b64"), ("s8", "s32", "b16"), ("u16", "u32", "b32"),
-                       ("s16", "s32", "b32"), ("s16", "s32", "b64"), ("u8", "u32", "b16")):
+    for d, a, wide in (
+        ("s8", "s32", "b64"),
+        ("u8", "u32", "b64"),
+        ("s8", "s32", "b16"),
+        ("u16", "u32", "b32"),
+        ("s16", "s32", "b32"),
+        ("s16", "s32", "b64"),
+        ("u8", "u32", "b16"),
+    ):
         yield op(f"cvt.{d}.{a}", wide, a, label=f"cvt.{d}.{a} to {wide}")
-    for d, a in (("s32", "s8"), ("s32", "s16"), ("s64", "s32"), ("u32", "u8"), ("f32", "s8"), ("f64", "u16"), ("s16", "u8")):
+    for d, a in (
+        ("s32", "s8"),
+        ("s32", "s16"),
+        ("s64", "s32"),
+        ("u32", "u8"),
+        ("f32", "s8"),
+        ("f64", "u16"),
+        ("s16", "u8"),
+    ):
         yield op(f"cvt.{'rn.' if d[0] == 'f' else ''}{d}.{a}", d, "b64", label=f"cvt.{d}.{a} of b64")
     for a in ("f16", "bf16", "f32", "f64"):
         for d, rounding in itertools.product(integers, ("rni", "rzi", "rmi", "rpi")):
@@ -289,7 +368,9 @@ def conversions():
                 if a == "bf16" and d[1:] == "8":
                     continue
                 for sat in ("", ".sat") if a != "bf16" else ("",):
-                    yield op(f"cvt.{rounding}{ftz}{sat}.{d}.{a}", register.get(d, d), a, target=90 if a == "bf16" else 80)
+                    yield op(
+                        f"cvt.{rounding}{ftz}{sat}.{d}.{a}", register.get(d, d), a, target=90 if a == "bf16" else 80
+                    )
     for a, d, rounding in itertools.product(integers, ("f16", "bf16", "f32", "f64"), ROUNDINGS):
         if d == "bf16" and a[1:] == "8":
             continue
@@ -297,14 +378,17 @@ def conversions():
             operand = a if a[1:] != "8" else f"b32/{a}"
             yield op(f"cvt.{rounding}{sat}.{d}.{a}", d, operand, target=90 if d == "bf16" else 80)
     for d, a in (("f16", "f32"), ("f16", "f64"), ("f32", "f64")):
-        for rounding, ftz, sat in itertools.product(ROUNDINGS, ("", ".ftz") if "f32" in (a, d) else ("",), ("", ".sat")):
+        for rounding, ftz, sat in itertools.product(
+            ROUNDINGS, ("", ".ftz") if "f32" in (a, d) else ("",), ("", ".sat")
+        ):
             yield op(f"cvt.{rounding}{ftz}{sat}.{d}.{a}", d, a)
     for d, a in (("f32", "f16"), ("f64", "f16"), ("f64", "f32")):
         for ftz, sat in itertools.product(("", ".ftz") if "f32" in (a, d) else ("",), ("", ".sat")):
             yield op(f"cvt{ftz}{sat}.{d}.{a}", d, a)
     for t in ("f16", "f32", "f64"):
-        for rounding, ftz, sat in itertools.product(("", ".rni", ".rzi", ".rmi", ".rpi"), ("", ".ftz") if t == "f32" else ("",),
-                                                    ("", ".sat")):
+        for rounding, ftz, sat in itertools.product(
+            ("", ".rni", ".rzi", ".rmi", ".rpi"), ("", ".ftz") if t == "f32" else ("",), ("", ".sat")
+        ):
             yield op(f"cvt{rounding}{ftz}{sat}.{t}.{t}", t, t)
     yield from conversions_of_bf16()
     yield from packed_conversions()
@@ -369,7 +453,9 @@ def video():
         for d in ("u32", "s32"):
             for merged, sat in itertools.product((".b0", ".b3", ".h0", ".h1"), ("", ".sat")):
                 full = f"{name}.{d}.s32.s32{sat}"
-                yield op(full, d, "s32", "s32", d, text=f"{full} $d0{merged}, $a0, $a1, $a2;", label=f"{full} to {merged}")
+                yield op(
+                    full, d, "s32", "s32", d, text=f"{full} $d0{merged}, $a0, $a1, $a2;", label=f"{full} to {merged}"
+                )
     for name, mode in itertools.product(("vshl", "vshr"), (".clamp", ".wrap")):
         for d, a, sat in itertools.product(("u32", "s32"), ("u32", "s32"), ("", ".sat")):
             full = f"{name}.{d}.{a}.u32{sat}{mode}"
@@ -408,8 +494,15 @@ def video_lanes():
         yield op(full, "s32", "s32", "u32", "s32", text=f"{full} $d0{mask}, $a0, $a1, $a2;", label=full + " to " + mask)
         order = (".h03", ".h21") if width == "2" else (".b7531", ".b0264")
         full = f"{name}{width}.u32.u32.s32"
-        yield op(full, "u32", "u32", "s32", "u32", text=f"{full} $d0, $a0{order[0]}, $a1{order[1]}, $a2;",
-                 label=full + " of " + " ".join(order))
+        yield op(
+            full,
+            "u32",
+            "u32",
+            "s32",
+            "u32",
+            text=f"{full} $d0, $a0{order[0]}, $a1{order[1]}, $a2;",
+            label=full + " of " + " ".join(order),
+        )
     for width, a, b, comparison in itertools.product(("2", "4"), ("u32", "s32"), ("u32", "s32"), EQUALITY + ORDER):
         full = f"vset{width}.{a}.{b}.{comparison}"
         yield op(full, "u32", a, b, "u32")
@@ -419,17 +512,32 @@ def video_lanes():
 def warp():
     everyone = "0xffffffff"
     for mode in ("up", "down", "bfly", "idx"):
-        yield Form(f"shfl.sync.{mode}.b32", f"shfl.sync.{mode}.b32 $d0|$d1, $a0, $a1, $a2, {everyone};", ("b32", "pred"),
-                   ("b32", "u32/lane", "u32/clamp"))
-        yield Form(f"shfl.sync.{mode}.b32 31", f"shfl.sync.{mode}.b32 $d0|$d1, $a0, $a1, 0x1f, {everyone};", ("b32", "pred"),
-                   ("b32", "u32/lane"))
+        yield Form(
+            f"shfl.sync.{mode}.b32",
+            f"shfl.sync.{mode}.b32 $d0|$d1, $a0, $a1, $a2, {everyone};",
+            ("b32", "pred"),
+            ("b32", "u32/lane", "u32/clamp"),
+        )
+        yield Form(
+            f"shfl.sync.{mode}.b32 31",
+            f"shfl.sync.{mode}.b32 $d0|$d1, $a0, $a1, 0x1f, {everyone};",
+            ("b32", "pred"),
+            ("b32", "u32/lane"),
+        )
     for mode in ("all", "any", "uni"):
-        yield op(f"vote.sync.{mode}.pred", "pred", "pred", "b32/few",
-                 text=f"setp.ne.u32 $q0, $a1, 0; vote.sync.{mode}.pred $d0, !$q0, {everyone};")
+        yield op(
+            f"vote.sync.{mode}.pred",
+            "pred",
+            "pred",
+            "b32/few",
+            text=f"setp.ne.u32 $q0, $a1, 0; vote.sync.{mode}.pred $d0, !$q0, {everyone};",
+        )
     yield op("vote.sync.ballot.b32", "b32", "pred", "b32/few", text=f"vote.sync.ballot.b32 $d0, $a0, {everyone};")
     for t in ("b32", "b64"):
         yield op(f"match.any.sync.{t}", "b32", f"{t}/few", text=f"match.any.sync.{t} $d0, $a0, {everyone};")
-        yield Form(f"match.all.sync.{t}", f"match.all.sync.{t} $d0|$d1, $a0, {everyone};", ("b32", "pred"), (f"{t}/few",))
+        yield Form(
+            f"match.all.sync.{t}", f"match.all.sync.{t} $d0|$d1, $a0, {everyone};", ("b32", "pred"), (f"{t}/few",)
+        )
     for name, t in itertools.product(("add", "min", "max"), ("u32", "s32")):
         yield op(f"redux.sync.{name}.{t}", t, t, text=f"redux.sync.{name}.{t} $d0, $a0, {everyone};")
     for name in ("and", "or", "xor"):
@@ -458,6 +566,7 @@ def atomic_types():
 
 def atomics():
     """The old value and what is left in memory."""
+
     def memory(t):
         return "b" + str({"f16": 16, "bf16": 16}.get(t) or (64 if t.endswith("64") else 32))
 
@@ -466,19 +575,44 @@ def atomics():
             if name.startswith(("min.", "max.")):
                 continue  # only bulk reductions and vectors have these
             m = memory(t)
-            yield Form(f"atom.{space}.{name}.{t}", f"st.{space}.{m} [{place}], $a0; atom.{space}.{name}.{t} $d0, [{place}], $a1;"
-                       f" ld.{space}.{m} $d1, [{place}];", (m, m), (t, t), target)
+            yield Form(
+                f"atom.{space}.{name}.{t}",
+                f"st.{space}.{m} [{place}], $a0; atom.{space}.{name}.{t} $d0, [{place}], $a1;"
+                f" ld.{space}.{m} $d1, [{place}];",
+                (m, m),
+                (t, t),
+                target,
+            )
             if name != "exch":
-                yield Form(f"red.{space}.{name}.{t}", f"st.{space}.{m} [{place}], $a0; red.{space}.{name}.{t} [{place}], $a1;"
-                           f" ld.{space}.{m} $d0, [{place}];", (m,), (t, t), target)
+                yield Form(
+                    f"red.{space}.{name}.{t}",
+                    f"st.{space}.{m} [{place}], $a0; red.{space}.{name}.{t} [{place}], $a1;"
+                    f" ld.{space}.{m} $d0, [{place}];",
+                    (m,),
+                    (t, t),
+                    target,
+                )
         for t in ("b16", "b32", "b64"):
-            yield Form(f"atom.{space}.cas.{t}", f"st.{space}.{t} [{place}], $a0; atom.{space}.cas.{t} $d0, [{place}], $a1, $a2;"
-                       f" ld.{space}.{t} $d1, [{place}];", (t, t), (t, t, t))
-    for name, words, target in (("add", "f32", 90), ("add.noftz", "f16", 90), ("min.noftz", "f16", 90),
-                                ("max.noftz", "bf16", 90), ("min.noftz", "bf16", 90), ("add.noftz", "bf16", 90)):
+            yield Form(
+                f"atom.{space}.cas.{t}",
+                f"st.{space}.{t} [{place}], $a0; atom.{space}.cas.{t} $d0, [{place}], $a1, $a2;"
+                f" ld.{space}.{t} $d1, [{place}];",
+                (t, t),
+                (t, t, t),
+            )
+    for name, words, target in (
+        ("add", "f32", 90),
+        ("add.noftz", "f16", 90),
+        ("min.noftz", "f16", 90),
+        ("max.noftz", "bf16", 90),
+        ("min.noftz", "bf16", 90),
+        ("add.noftz", "bf16", 90),
+    ):
         m = memory(words)
-        text = (f"st.global.v2.{m} [$mem], {{$a0, $a1}}; atom.global.v2.{words}.{name} {{$d0, $d1}}, [$mem], {{$a2, $a3}};"
-                f" ld.global.v2.{m} {{$d2, $d3}}, [$mem];")
+        text = (
+            f"st.global.v2.{m} [$mem], {{$a0, $a1}}; atom.global.v2.{words}.{name} {{$d0, $d1}}, [$mem], {{$a2, $a3}};"
+            f" ld.global.v2.{m} {{$d2, $d3}}, [$mem];"
+        )
         yield Form(f"atom.global.v2.{words}.{name}", text, (m,) * 4, (words,) * 4, target)
 
 

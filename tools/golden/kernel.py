@@ -13,6 +13,7 @@ THREADS = 128
 def declared(kind):
     """Type of the register and of the load for an operand or result."""
     from operands import width
+
     bits = max(width(kind), 16)
     base = kind.split("/")[0]
     return ("f" if base in ("f32", "f64") else "b") + str(bits), bits
@@ -68,7 +69,9 @@ def entry(name, form):
     for index, kind in enumerate(form.results):
         if kind == "pred":
             emit(f"  selp.b32 %d{index}, 1, 0, %pd{index};")
-        emit(f"  st.global.{'b32' if kind == 'pred' else declared(kind)[0]} [%rd1], %d{index}; add.u64 %rd1, %rd1, %rd3;")
+        emit(
+            f"  st.global.{'b32' if kind == 'pred' else declared(kind)[0]} [%rd1], %d{index}; add.u64 %rd1, %rd1, %rd3;"
+        )
     emit("  exit;")
     emit("}")
     return "\n".join(lines)

@@ -21,7 +21,7 @@ def modules(wanted):
         groups[family, form.target].append(form)
     for (_, target), members in groups.items():
         for first in range(0, len(members), MODULE_FORMS):
-            yield target, [(f"k{first + i}", form) for i, form in enumerate(members[first:first + MODULE_FORMS])]
+            yield target, [(f"k{first + i}", form) for i, form in enumerate(members[first : first + MODULE_FORMS])]
 
 
 def measure(device, wanted, columns_of, refused):
@@ -61,7 +61,7 @@ def main():
     def columns_of(kinds):
         if kinds not in sets:
             sets[kinds] = operands.make_set(kinds)
-            columns[kinds] = list(zip(*sets[kinds]))
+            columns[kinds] = list(zip(*sets[kinds], strict=False))
         return columns[kinds]
 
     refused = []
@@ -70,8 +70,10 @@ def main():
     for form, reason in refused:
         print(f"refused: {form.name}: {reason}", file=sys.stderr)
     count = sum(len(results[0]) for _, results in measured)
-    print(f"{len(measured)} forms, {count} vectors on {device.name()} in {time.monotonic() - started:.0f} s; "
-          f"{len(refused)} refused")
+    print(
+        f"{len(measured)} forms, {count} vectors on {device.name()} in {time.monotonic() - started:.0f} s; "
+        f"{len(refused)} refused"
+    )
     return 1 if refused else 0
 
 

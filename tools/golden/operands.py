@@ -8,9 +8,31 @@ import random
 import struct
 
 WIDTH = {
-    "pred": 32, "u8": 8, "s8": 8, "b8": 8, "u16": 16, "s16": 16, "b16": 16, "f16": 16, "bf16": 16,
-    "u32": 32, "s32": 32, "b32": 32, "f32": 32, "tf32": 32, "f16x2": 32, "bf16x2": 32, "u16x2": 32, "s16x2": 32,
-    "e4m3x2": 16, "e5m2x2": 16, "ue8m0x2": 16, "u64": 64, "s64": 64, "b64": 64, "f64": 64,
+    "pred": 32,
+    "u8": 8,
+    "s8": 8,
+    "b8": 8,
+    "u16": 16,
+    "s16": 16,
+    "b16": 16,
+    "f16": 16,
+    "bf16": 16,
+    "u32": 32,
+    "s32": 32,
+    "b32": 32,
+    "f32": 32,
+    "tf32": 32,
+    "f16x2": 32,
+    "bf16x2": 32,
+    "u16x2": 32,
+    "s16x2": 32,
+    "e4m3x2": 16,
+    "e5m2x2": 16,
+    "ue8m0x2": 16,
+    "u64": 64,
+    "s64": 64,
+    "b64": 64,
+    "f64": 64,
 }
 
 
@@ -28,86 +50,399 @@ def f64_bits(value):
 
 def integers(bits):
     top = 1 << bits
-    values = {0, 1, 2, 3, 5, 7, 10, top - 1, top - 2, top - 3, top // 2, top // 2 - 1, top // 2 + 1,
-              top // 3, 2 * (top // 3), 0x123456789ABCDEF0 & (top - 1), 0xFEDCBA9876543210 & (top - 1)}
+    values = {
+        0,
+        1,
+        2,
+        3,
+        5,
+        7,
+        10,
+        top - 1,
+        top - 2,
+        top - 3,
+        top // 2,
+        top // 2 - 1,
+        top // 2 + 1,
+        top // 3,
+        2 * (top // 3),
+        0x123456789ABCDEF0 & (top - 1),
+        0xFEDCBA9876543210 & (top - 1),
+    }
     for shift in range(4, bits, 4):
         values |= {1 << shift, (1 << shift) - 1, (top - (1 << shift)), (top - (1 << shift) - 1) & (top - 1)}
     return sorted(values)
 
 
 F32_SHORT = [
-    0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007FFFFF, 0x807FFFFF, 0x00800000, 0x80800000, 0x3F800000,
-    0xBF800000, 0x3F800001, 0xBF7FFFFF, 0x7F7FFFFF, 0xFF7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC12345,
-    0x7F800001, 0xFF923456,
+    0x00000000,
+    0x80000000,
+    0x00000001,
+    0x80000001,
+    0x007FFFFF,
+    0x807FFFFF,
+    0x00800000,
+    0x80800000,
+    0x3F800000,
+    0xBF800000,
+    0x3F800001,
+    0xBF7FFFFF,
+    0x7F7FFFFF,
+    0xFF7FFFFF,
+    0x7F800000,
+    0xFF800000,
+    0x7FC00000,
+    0xFFC12345,
+    0x7F800001,
+    0xFF923456,
 ]
-F32_MORE = F32_SHORT + [
-    0x00400000, 0x00000100, 0x80000003, 0x00800001, 0x01000000, 0x0C000000, 0x3F000000, 0xBF000000, 0x3FC00000,
-    0xBFC00000, 0x40200000, 0xC0200000, 0x3EFFFFFF, 0x3F000001, 0x40490FDB, 0x3EAAAAAB, 0x7E800000, 0x7F000000,
-    0x7FFFFFFF, 0x4B000000, 0x4AFFFFFF, 0x4B7FFFFF, 0x4B800000, 0x4B800001, 0x33800000, 0x34000000, 0x7E7FFFFF,
-    0x5F000000, 0x1F800000, 0x60000000, 0x20000000, 0x7EFFFFFF, 0x00FFFFFF, 0xFF000000,
+F32_MORE = [
+    *F32_SHORT,
+    4194304,
+    256,
+    2147483651,
+    8388609,
+    16777216,
+    201326592,
+    1056964608,
+    3204448256,
+    1069547520,
+    3217031168,
+    1075838976,
+    3223322624,
+    1056964607,
+    1056964609,
+    1078530011,
+    1051372203,
+    2122317824,
+    2130706432,
+    2147483647,
+    1258291200,
+    1258291199,
+    1266679807,
+    1266679808,
+    1266679809,
+    864026624,
+    872415232,
+    2122317823,
+    1593835520,
+    528482304,
+    1610612736,
+    536870912,
+    2130706431,
+    16777215,
+    4278190080,
 ]
 # Around the limits of the integer types, of f16 and bf16, and halves between them.
-F32_CONVERT = F32_MORE + [f32_bits(v) for v in (
-    127.0, 127.5, 128.0, -128.0, -128.5, -129.0, 255.0, 255.5, 256.0, 32767.0, 32767.5, 32768.0, -32768.0, -32768.5,
-    -32769.0, 65535.0, 65535.5, 65536.0, 2147483520.0, 2147483648.0, -2147483648.0, -2147483904.0, 4294967040.0,
-    4294967296.0, 9223371487098961920.0, 9223372036854775808.0, -9223372036854775808.0, -9223373136366403584.0,
-    18446742974197923840.0, 18446744073709551616.0, 3.5, -3.5, 4.5, 0.49999997, -0.49999997, 0.99999994, -0.99999994,
-    0.75, 2.0, -2.0, -0.25, 65504.0, 65519.996, 65520.0, 65536.0, -65520.0, 6.103515625e-05, 6.097555160522461e-05,
-    5.960464477539063e-08, 2.9802322387695312e-08, 2.98023259404089e-08, -2.98023259404089e-08, 1.00048828125,
-    1.0004884004592896, 1.00146484375, 1.0029296875, 448.0, 464.0, 465.0, 57344.0, 61440.0, 61441.0, 0.001953125,
-    0.0009765625, 0.015625, 1.52587890625e-05, 7.62939453125e-06, 1e10, -1e10)] + [
-    0x3F808000, 0x3F808001, 0x3F818000, 0x3F817FFF, 0x7F7F7FFF, 0x7F7F8000, 0xFF7F8000, 0x00008000, 0x00018000,
-    0x00007FFF, 0x80008001, 0x3F801000, 0x3F803000, 0x3F800FFF, 0x3F801001, 0x7F7FEFFF, 0x7F7FF000, 0x00001000,
-    0x7FBFFFFF, 0x7FC02000, 0x7FFFE000, 0xFFFFFFFF, 0x7F800000 | 0x1FFF,
-]
+F32_CONVERT = (
+    F32_MORE
+    + [
+        f32_bits(v)
+        for v in (
+            127.0,
+            127.5,
+            128.0,
+            -128.0,
+            -128.5,
+            -129.0,
+            255.0,
+            255.5,
+            256.0,
+            32767.0,
+            32767.5,
+            32768.0,
+            -32768.0,
+            -32768.5,
+            -32769.0,
+            65535.0,
+            65535.5,
+            65536.0,
+            2147483520.0,
+            2147483648.0,
+            -2147483648.0,
+            -2147483904.0,
+            4294967040.0,
+            4294967296.0,
+            9223371487098961920.0,
+            9223372036854775808.0,
+            -9223372036854775808.0,
+            -9223373136366403584.0,
+            18446742974197923840.0,
+            18446744073709551616.0,
+            3.5,
+            -3.5,
+            4.5,
+            0.49999997,
+            -0.49999997,
+            0.99999994,
+            -0.99999994,
+            0.75,
+            2.0,
+            -2.0,
+            -0.25,
+            65504.0,
+            65519.996,
+            65520.0,
+            65536.0,
+            -65520.0,
+            6.103515625e-05,
+            6.097555160522461e-05,
+            5.960464477539063e-08,
+            2.9802322387695312e-08,
+            2.98023259404089e-08,
+            -2.98023259404089e-08,
+            1.00048828125,
+            1.0004884004592896,
+            1.00146484375,
+            1.0029296875,
+            448.0,
+            464.0,
+            465.0,
+            57344.0,
+            61440.0,
+            61441.0,
+            0.001953125,
+            0.0009765625,
+            0.015625,
+            1.52587890625e-05,
+            7.62939453125e-06,
+            1e10,
+            -1e10,
+        )
+    ]
+    + [
+        0x3F808000,
+        0x3F808001,
+        0x3F818000,
+        0x3F817FFF,
+        0x7F7F7FFF,
+        0x7F7F8000,
+        0xFF7F8000,
+        0x00008000,
+        0x00018000,
+        0x00007FFF,
+        0x80008001,
+        0x3F801000,
+        0x3F803000,
+        0x3F800FFF,
+        0x3F801001,
+        0x7F7FEFFF,
+        0x7F7FF000,
+        0x00001000,
+        0x7FBFFFFF,
+        0x7FC02000,
+        0x7FFFE000,
+        0xFFFFFFFF,
+        0x7F800000 | 0x1FFF,
+    ]
+)
 F64_SHORT = [
-    0x0000000000000000, 0x8000000000000000, 0x0000000000000001, 0x8000000000000001, 0x000FFFFFFFFFFFFF,
-    0x0010000000000000, 0x8010000000000000, 0x3FF0000000000000, 0xBFF0000000000000, 0x3FF0000000000001,
-    0xBFEFFFFFFFFFFFFF, 0x7FEFFFFFFFFFFFFF, 0xFFEFFFFFFFFFFFFF, 0x7FF0000000000000, 0xFFF0000000000000,
-    0x7FF8000000000000, 0xFFF8123456789ABC, 0x7FF0000000000001, 0xFFF4000000000000,
+    0x0000000000000000,
+    0x8000000000000000,
+    0x0000000000000001,
+    0x8000000000000001,
+    0x000FFFFFFFFFFFFF,
+    0x0010000000000000,
+    0x8010000000000000,
+    0x3FF0000000000000,
+    0xBFF0000000000000,
+    0x3FF0000000000001,
+    0xBFEFFFFFFFFFFFFF,
+    0x7FEFFFFFFFFFFFFF,
+    0xFFEFFFFFFFFFFFFF,
+    0x7FF0000000000000,
+    0xFFF0000000000000,
+    0x7FF8000000000000,
+    0xFFF8123456789ABC,
+    0x7FF0000000000001,
+    0xFFF4000000000000,
 ]
-F64_MORE = F64_SHORT + [
-    0x0008000000000000, 0x0010000000000001, 0x0020000000000000, 0x3FE0000000000000, 0xBFE0000000000000,
-    0x3FF8000000000000, 0x4004000000000000, 0xC004000000000000, 0x3FDFFFFFFFFFFFFF, 0x3FE0000000000001,
-    0x400921FB54442D18, 0x3FD5555555555555, 0x7FD0000000000000, 0x7FE0000000000000, 0x7FFFFFFFFFFFFFFF,
-    0x4330000000000000, 0x432FFFFFFFFFFFFF, 0x433FFFFFFFFFFFFF, 0x4340000000000000, 0x4340000000000001,
-    0x3CA0000000000000, 0x3CB0000000000000, 0x5FE0000000000000, 0x1FF0000000000000, 0x001FFFFFFFFFFFFF,
+F64_MORE = [
+    *F64_SHORT,
+    2251799813685248,
+    4503599627370497,
+    9007199254740992,
+    4602678819172646912,
+    13826050856027422720,
+    4609434218613702656,
+    4612811918334230528,
+    13836183955189006336,
+    4602678819172646911,
+    4602678819172646913,
+    4614256656552045848,
+    4599676419421066581,
+    9209861237972664320,
+    9214364837600034816,
+    9223372036854775807,
+    4841369599423283200,
+    4841369599423283199,
+    4845873199050653695,
+    4845873199050653696,
+    4845873199050653697,
+    4368491638549381120,
+    4372995238176751616,
+    6908521828386340864,
+    2301339409586323456,
+    9007199254740991,
 ]
 
 
 def _f64_convert():
     values = list(F64_MORE)
-    values += [struct.unpack("<Q", struct.pack("<d", struct.unpack("<f", struct.pack("<I", b))[0]))[0]
-               for b in F32_CONVERT if (b & 0x7F800000) != 0x7F800000]
+    values += [
+        struct.unpack("<Q", struct.pack("<d", struct.unpack("<f", struct.pack("<I", b))[0]))[0]
+        for b in F32_CONVERT
+        if (b & 0x7F800000) != 0x7F800000
+    ]
     for base in (127.0, 255.0, 32767.0, 65535.0, 2147483647.0, 4294967295.0, -128.0, -32768.0, -2147483648.0, 1.0, 2.0):
         for delta in (-1.0, -0.75, -0.5, -0.25, 0.25, 0.5, 0.75, 1.0):
             values.append(f64_bits(base + delta))
     # One f64 ulp beside a tie of the narrower format: a second rounding would go wrong.
-    for bits in (0x3FF0020000000000, 0x3FF0060000000000, 0x3FF0000010000000, 0x3FF0000030000000, 0x40EFFE0000000000,
-                 0x47EFFFFFF0000000, 0x3E60000000000000, 0x3690000000000000, 0x3EFFFC0000000000, 0x380FFFFFE0000000,
-                 0x3FF0100000000000, 0x43E0000000000000, 0x43F0000000000000, 0xC3E0000000000000):
+    for bits in (
+        0x3FF0020000000000,
+        0x3FF0060000000000,
+        0x3FF0000010000000,
+        0x3FF0000030000000,
+        0x40EFFE0000000000,
+        0x47EFFFFFF0000000,
+        0x3E60000000000000,
+        0x3690000000000000,
+        0x3EFFFC0000000000,
+        0x380FFFFFE0000000,
+        0x3FF0100000000000,
+        0x43E0000000000000,
+        0x43F0000000000000,
+        0xC3E0000000000000,
+    ):
         values += [bits - 1, bits, bits + 1]
     return values
 
 
 # What rounds to the smallest normal number, or just not, if exponents had no end: .ftz may flush it or not.
-F64_CONVERT = _f64_convert() + [0x380FFFFFF0000000, 0x380FFFFFF0000001, 0x380FFFFFFFFFFFFF, 0xB80FFFFFFFFFFFFF]
-TINY = {"f32": (0x20000001, 0x1FFFFFFE), "f16": (0x2001, 0x1FFE), "bf16": (0x2001, 0x1FFE),
-        "f16x2": (0x20012001, 0x1FFE9FFE), "bf16x2": (0x20012001, 0x1FFE9FFE)}
-F16_SHORT = [0x0000, 0x8000, 0x0001, 0x8001, 0x03FF, 0x0400, 0x8400, 0x3C00, 0xBC00, 0x3C01, 0xBBFF, 0x7BFF, 0xFBFF,
-             0x7C00, 0xFC00, 0x7E00, 0xFE12, 0x7C01, 0xFD23]
-F16_MORE = F16_SHORT + [0x0200, 0x0801, 0x3800, 0xB800, 0x3E00, 0x4100, 0xC100, 0x37FF, 0x3801, 0x4248, 0x3555, 0x7800,
-                        0x7FFF, 0x6400, 0x63FF, 0x6800, 0x0C00, 0x1400, 0x5C00, 0x0010, 0x57F8, 0x5BF8, 0x5800, 0x5C00,
-                        0xD800, 0xD808, 0x77FF, 0xF7FF, 0x4500, 0x4700, 0xC500, 0x0003]
-BF16_SHORT = [0x0000, 0x8000, 0x0001, 0x8001, 0x007F, 0x0080, 0x8080, 0x3F80, 0xBF80, 0x3F81, 0xBF7F, 0x7F7F, 0xFF7F,
-              0x7F80, 0xFF80, 0x7FC0, 0xFFC1, 0x7F81, 0xFF92]
-BF16_MORE = BF16_SHORT + [0x0040, 0x0081, 0x3F00, 0xBF00, 0x3FC0, 0x4020, 0xC020, 0x3EFF, 0x3F01, 0x4049, 0x3EAB,
-                          0x7F00, 0x7FFF, 0x4300, 0x42FF, 0x437F, 0x4380, 0x46FF, 0x4700, 0x477F, 0x4780, 0x4EFF,
-                          0x4F00, 0xCF00, 0xCF01, 0x5F00, 0x5F80, 0x3380, 0x7E80, 0x0100, 0x40A0, 0xC0A0]
+F64_CONVERT = [*_f64_convert(), 4039728865482899456, 4039728865482899457, 4039728865751334911, 13263100902606110719]
+TINY = {
+    "f32": (0x20000001, 0x1FFFFFFE),
+    "f16": (0x2001, 0x1FFE),
+    "bf16": (0x2001, 0x1FFE),
+    "f16x2": (0x20012001, 0x1FFE9FFE),
+    "bf16x2": (0x20012001, 0x1FFE9FFE),
+}
+F16_SHORT = [
+    0x0000,
+    0x8000,
+    0x0001,
+    0x8001,
+    0x03FF,
+    0x0400,
+    0x8400,
+    0x3C00,
+    0xBC00,
+    0x3C01,
+    0xBBFF,
+    0x7BFF,
+    0xFBFF,
+    0x7C00,
+    0xFC00,
+    0x7E00,
+    0xFE12,
+    0x7C01,
+    0xFD23,
+]
+F16_MORE = [
+    *F16_SHORT,
+    512,
+    2049,
+    14336,
+    47104,
+    15872,
+    16640,
+    49408,
+    14335,
+    14337,
+    16968,
+    13653,
+    30720,
+    32767,
+    25600,
+    25599,
+    26624,
+    3072,
+    5120,
+    23552,
+    16,
+    22520,
+    23544,
+    22528,
+    23552,
+    55296,
+    55304,
+    30719,
+    63487,
+    17664,
+    18176,
+    50432,
+    3,
+]
+BF16_SHORT = [
+    0x0000,
+    0x8000,
+    0x0001,
+    0x8001,
+    0x007F,
+    0x0080,
+    0x8080,
+    0x3F80,
+    0xBF80,
+    0x3F81,
+    0xBF7F,
+    0x7F7F,
+    0xFF7F,
+    0x7F80,
+    0xFF80,
+    0x7FC0,
+    0xFFC1,
+    0x7F81,
+    0xFF92,
+]
+BF16_MORE = [
+    *BF16_SHORT,
+    64,
+    129,
+    16128,
+    48896,
+    16320,
+    16416,
+    49184,
+    16127,
+    16129,
+    16457,
+    16043,
+    32512,
+    32767,
+    17152,
+    17151,
+    17279,
+    17280,
+    18175,
+    18176,
+    18303,
+    18304,
+    20223,
+    20224,
+    52992,
+    52993,
+    24320,
+    24448,
+    13184,
+    32384,
+    256,
+    16544,
+    49312,
+]
 
 
 def _angles(rng):
-    values = list(F32_SHORT) + [0x40490FDB, 0x3FC90FDB, 0xC0490FDB, 0x40C90FDB, 0x3F490FDB, 0xC0C90FDB]
+    values = [*list(F32_SHORT), 1078530011, 1070141403, 3226013659, 1086918619, 1061752795, 3234402267]
     values += [f32_bits(rng.uniform(-6.28, 6.28)) for _ in range(500)]
     return values + [f32_bits(rng.uniform(-314.0, 314.0)) for _ in range(200)]
 
@@ -119,8 +454,12 @@ def _pairs(values):
 
 
 def _small_integers(base):
-    encode = {"f32": f32_bits, "f64": f64_bits, "f16": lambda v: struct.unpack("<H", struct.pack("<e", v))[0],
-              "bf16": lambda v: f32_bits(v) >> 16}
+    encode = {
+        "f32": f32_bits,
+        "f64": f64_bits,
+        "f16": lambda v: struct.unpack("<H", struct.pack("<e", v))[0],
+        "bf16": lambda v: f32_bits(v) >> 16,
+    }
     codes = [encode[base.replace("x2", "")](float(v)) for v in (0, 1, -1, 2, -2, 3, 5, -7)]
     if not base.endswith("x2"):
         return codes
@@ -148,8 +487,15 @@ def short(kind):
     if purpose == "matrix":
         return _small_integers(base)
     if purpose in ("e4m3", "e5m2"):
-        codes = [0x00, 0x38, 0xB8, 0x40, 0xC0, 0x44, 0x48] if purpose == "e4m3" else [0x00, 0x3C, 0xBC, 0x40, 0xC0, 0x42, 0x44]
-        return [codes[i % 7] | codes[i // 7 % 7] << 8 | codes[i // 3 % 7] << 16 | codes[i // 11 % 7] << 24 for i in range(98)]
+        codes = (
+            [0x00, 0x38, 0xB8, 0x40, 0xC0, 0x44, 0x48]
+            if purpose == "e4m3"
+            else [0x00, 0x3C, 0xBC, 0x40, 0xC0, 0x42, 0x44]
+        )
+        return [
+            codes[i % 7] | codes[i // 7 % 7] << 8 | codes[i // 3 % 7] << 16 | codes[i // 11 % 7] << 24
+            for i in range(98)
+        ]
     if base == "pred":
         return [0, 1]
     if base == "f32":
@@ -168,9 +514,26 @@ def short(kind):
         return _pairs([0, 1, 2, 0x7FFF, 0x8000, 0x8001, 0xFFFF, 0xFFFE, 0x1234, 0xABCD, 0x5555])
     bits = width(kind)
     top = 1 << bits
-    return [0, 1, 2, 3, 7, top - 1, top - 2, top - 7, top // 2, top // 2 - 1, top // 2 + 1, top // 3, 2 * (top // 3),
-            1 << (bits // 2), (1 << (bits // 2)) - 1, 0x80FF7F01_80FF7F01 & (top - 1), 0x7F80FF00_8001FE02 & (top - 1),
-            0x123456789ABCDEF0 & (top - 1)]
+    return [
+        0,
+        1,
+        2,
+        3,
+        7,
+        top - 1,
+        top - 2,
+        top - 7,
+        top // 2,
+        top // 2 - 1,
+        top // 2 + 1,
+        top // 3,
+        2 * (top // 3),
+        1 << (bits // 2),
+        (1 << (bits // 2)) - 1,
+        0x80FF7F01_80FF7F01 & (top - 1),
+        0x7F80FF00_8001FE02 & (top - 1),
+        0x123456789ABCDEF0 & (top - 1),
+    ]
 
 
 def single(kind, rng):
@@ -193,12 +556,18 @@ def single(kind, rng):
         return values + [f32_bits(rng.uniform(-0.1, 0.1)) for _ in range(100)]
     if base == "f32":
         values = list(F32_CONVERT) + [rng.getrandbits(32) for _ in range(64)]
-        return values + [f32_bits(rng.uniform(-70000.0, 70000.0)) for _ in range(32)] + [
-            f32_bits(rng.uniform(-4.0, 4.0)) for _ in range(32)]
+        return (
+            values
+            + [f32_bits(rng.uniform(-70000.0, 70000.0)) for _ in range(32)]
+            + [f32_bits(rng.uniform(-4.0, 4.0)) for _ in range(32)]
+        )
     if base == "f64":
         values = list(F64_CONVERT) + [rng.getrandbits(64) for _ in range(64)]
-        return values + [f64_bits(rng.uniform(-70000.0, 70000.0)) for _ in range(32)] + [
-            f64_bits(rng.uniform(-4.0, 4.0)) for _ in range(32)]
+        return (
+            values
+            + [f64_bits(rng.uniform(-70000.0, 70000.0)) for _ in range(32)]
+            + [f64_bits(rng.uniform(-4.0, 4.0)) for _ in range(32)]
+        )
     if base == "f16":
         return F16_MORE + [rng.getrandbits(16) for _ in range(96)]
     if base == "bf16":
@@ -257,7 +626,7 @@ def _related(kind, rng, count):
         elif choice == 4:  # the product's low half decides: c nearly cancels it
             a = make(bias)
             b = make(bias)
-            product = ((a & (sign - 1)) | 0)
+            product = (a & (sign - 1)) | 0
             c = (product ^ sign) if rng.random() < 0.5 else make(bias + 1)
         else:
             b = make(bias + rng.randrange(-2, 3))
@@ -265,7 +634,9 @@ def _related(kind, rng, count):
         tuples.append((a, b & (2 * sign - 1), c & (2 * sign - 1))[:count])
     if base.endswith("x2"):
         half = len(tuples) // 2
-        tuples = [tuple(low | high << 16 for low, high in zip(tuples[i], tuples[i + half])) for i in range(half)]
+        tuples = [
+            tuple(low | high << 16 for low, high in zip(tuples[i], tuples[i + half], strict=False)) for i in range(half)
+        ]
     return tuples
 
 
@@ -276,7 +647,9 @@ def make_set(kinds):
         tuples = [(value,) for value in single(kinds[0], rng)]
     else:
         lists = [short(kind) for kind in kinds]
-        if len(kinds) > 5 or any(kind.endswith(("/matrix", "/tf32")) for kind in kinds):  # a matrix form: some warps of anything
+        if len(kinds) > 5 or any(
+            kind.endswith(("/matrix", "/tf32")) for kind in kinds
+        ):  # a matrix form: some warps of anything
             tuples = [tuple(rng.choice(values) for values in lists) for _ in range(128)]
             extra = 0
         elif len(kinds) == 2:
@@ -298,7 +671,7 @@ def make_set(kinds):
             tuples += _related(kinds[0], rng, len(kinds)) if len(kinds) <= 3 else []
             if kinds[0] in TINY and len(kinds) <= 3:
                 a, b = TINY[kinds[0]]
-                tuples += [(a, b, 0)[:len(kinds)], (b, a, 0)[:len(kinds)]]
+                tuples += [(a, b, 0)[: len(kinds)], (b, a, 0)[: len(kinds)]]
     if any(kind.split("/")[-1] in ("lane", "clamp", "few") for kind in kinds):
         rng.shuffle(tuples)
     while len(tuples) % 32:

@@ -1,7 +1,8 @@
 """The file of golden vectors.
 
 An xz stream of one line of JSON, then the numbers, little-endian, each column at its type's width:
-  {"device": ..., "sets": [{"kinds": [...], "count": n}], "forms": [{"name", "text", "results", "set", "target", "bound"}]}
+  {"device": ..., "sets": [{"kinds": [...], "count": n}],
+   "forms": [{"name", "text", "results", "set", "target", "bound"}]}
   operand columns of every set in order, then result columns of every form in order.
 """
 
@@ -21,8 +22,17 @@ def write(path, device, sets, measured):
     header = {
         "device": device,
         "sets": [{"kinds": kinds, "count": len(sets[kinds])} for kinds in order],
-        "forms": [{"name": form.name, "text": form.text, "results": form.results, "set": order.index(form.operands),
-                   "target": form.target, "bound": form.bound} for form, _ in measured],
+        "forms": [
+            {
+                "name": form.name,
+                "text": form.text,
+                "results": form.results,
+                "set": order.index(form.operands),
+                "target": form.target,
+                "bound": form.bound,
+            }
+            for form, _ in measured
+        ],
     }
     parts = [json.dumps(header, separators=(",", ":")).encode() + b"\n"]
     for kinds in order:
@@ -55,7 +65,7 @@ def read(path):
         for kind in kinds:
             column = array.array(CODE[width(kind)])
             size = count * width(kind) // 8
-            column.frombytes(data[position:position + size])
+            column.frombytes(data[position : position + size])
             position += size
             if sys.byteorder == "big":
                 column.byteswap()

@@ -58,12 +58,12 @@ def is_within(kind, bound, got, expected):
 def differences(form, got, expected):
     """Indexes of the vectors that differ."""
     wrong = set()
-    for kind, ours, theirs in zip(form.results, got, expected):
+    for kind, ours, theirs in zip(form.results, got, expected, strict=False):
         if ours == theirs:
             continue
         wrong.update(
             i
-            for i, (a, b) in enumerate(zip(ours, theirs))
+            for i, (a, b) in enumerate(zip(ours, theirs, strict=False))
             if a != b and not (form.bound and is_within(kind, form.bound, a, b))
         )
     return sorted(wrong)

@@ -95,10 +95,10 @@ def main():
     device = Device(sys.argv[1])
     wanted = [("video", form) for form in forms.video() if forms.departs_from_ptx(form.name)]
     sets = {form.operands: operands.make_set(form.operands) for _, form in wanted}
-    columns = {kinds: list(zip(*rows)) for kinds, rows in sets.items()}
+    columns = {kinds: list(zip(*rows, strict=False)) for kinds, rows in sets.items()}
     refused, failed, count = [], 0, 0
     for form, got in make.measure(device, wanted, columns.__getitem__, refused):
-        for row, value in zip(sets[form.operands], got[0]):
+        for row, value in zip(sets[form.operands], got[0], strict=False):
             count += 1
             if value != expected(form, row):
                 failed += 1
