@@ -262,6 +262,7 @@ typedef struct em_isa {
     const em_form *const *forms;
     const em_memory_table *memory;
     const em_move_table *move;
+    const struct em_matrix_table *matrix; /* matrix.h */
 } em_isa;
 const em_isa *em_isa_chosen(void);
 

@@ -2,19 +2,21 @@
 #include <stdlib.h>
 
 #include "engine.h"
+#include "matrix.h"
 
 #define FORMS(name) extern const em_form EM_PASTE(em_forms_##name, base)[];
 #include "forms.def"
 #undef FORMS
 extern const em_memory_table em_memory_base;
 extern const em_move_table em_move_base;
+extern const em_matrix_table em_matrix_base;
 
 #define FORMS(name) EM_PASTE(em_forms_##name, base),
 static const em_form *const forms_base[] = {
 #include "forms.def"
     NULL};
 #undef FORMS
-static const em_isa isa_base = {"base", forms_base, &em_memory_base, &em_move_base};
+static const em_isa isa_base = {"base", forms_base, &em_memory_base, &em_move_base, &em_matrix_base};
 
 #ifdef EM_HAVE_X86_LEVELS
 #define FORMS(name) extern const em_form EM_PASTE(em_forms_##name, v3)[], EM_PASTE(em_forms_##name, v4)[];
@@ -22,6 +24,7 @@ static const em_isa isa_base = {"base", forms_base, &em_memory_base, &em_move_ba
 #undef FORMS
 extern const em_memory_table em_memory_v3, em_memory_v4;
 extern const em_move_table em_move_v3, em_move_v4;
+extern const em_matrix_table em_matrix_v3, em_matrix_v4;
 
 #define FORMS(name) EM_PASTE(em_forms_##name, v3),
 static const em_form *const forms_v3[] = {
@@ -33,8 +36,8 @@ static const em_form *const forms_v4[] = {
 #include "forms.def"
     NULL};
 #undef FORMS
-static const em_isa isa_v3 = {"v3", forms_v3, &em_memory_v3, &em_move_v3};
-static const em_isa isa_v4 = {"v4", forms_v4, &em_memory_v4, &em_move_v4};
+static const em_isa isa_v3 = {"v3", forms_v3, &em_memory_v3, &em_move_v3, &em_matrix_v3};
+static const em_isa isa_v4 = {"v4", forms_v4, &em_memory_v4, &em_move_v4, &em_matrix_v4};
 #endif
 
 enum { SET_WORDS = (PTX_MOD_COUNT + 63) / 64 };

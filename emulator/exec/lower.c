@@ -118,7 +118,8 @@ static void lower_instruction(lowering *self, const ptx_instruction *instruction
     set_guard(self, instruction);
     if (instruction->op == PTX_OP_UNSUPPORTED)
         em_refuse(self, NULL);
-    else if (!em_lower_control(self) && !em_lower_memory(self) && !em_lower_move(self) && !em_lower_form(self))
+    else if (!em_lower_control(self) && !em_lower_memory(self) && !em_lower_move(self) &&
+             !em_lower_matrix(self) && !em_lower_form(self))
         em_refuse(self, NULL);
     em_forget_patterns(self);
 }

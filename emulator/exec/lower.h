@@ -106,10 +106,11 @@ void em_find_uses(lowering *self);
 uint32_t em_pattern_of(lowering *self, const ptx_operand *address, const place *where);
 void em_forget_patterns(lowering *self); /* of the registers that the instruction writes */
 
-/* lower_memory.c, lower_move.c, lower_control.c: true when the instruction is theirs (or failed). */
+/* lower_memory.c, lower_move.c, lower_control.c, lower_matrix.c: true when the instruction is theirs (or failed). */
 bool em_lower_memory(lowering *self);
 bool em_lower_move(lowering *self);
 bool em_lower_control(lowering *self);
 bool em_lower_form(lowering *self);
+bool em_lower_matrix(lowering *self);
 
 #endif
