@@ -99,13 +99,32 @@ static int check_placement(const arguments *self, Py_ssize_t index, const cc_par
                            placement.device, cc_device_ordinal(self->device));
 }
 
-static int pack_buffer(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
+/* Memory of others may be the host's. A Buffer closed meanwhile is refused as such by pack_buffer. */
+static int check_reach(arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object)
+{
+    self->ran_python = true;
+    const int reaches = buffer_reaches_kernels(object);
+    if (reaches == 0)
+        return argument_refuse(self, index, parameter, PyExc_TypeError,
+                               "this %.100s is memory of the host; copy it to the device first: Buffer.copy_from",
+                               Py_TYPE(object)->tp_name);
+    if (reaches < 0 && !PyErr_ExceptionMatches(self->state->ClosedError))
+        return -1;
+    PyErr_Clear();
+    return 0;
+}
+
+static int pack_buffer(arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
                        void *slot)
 {
+    const buffer_object *buffer = buffer_cast(object);
+    if (!__atomic_load_n(&buffer->kernels_may_use, __ATOMIC_RELAXED) && buffer->pointer != 0 &&
+        check_reach(self, index, parameter, object) < 0)
+        return -1;
 #ifdef Py_GIL_DISABLED
     cc_buffer *core = buffer_hold(object);
 #else
-    cc_buffer *core = buffer_cast(object)->core;
+    cc_buffer *core = buffer->core;
 #endif
     int status = -1;
     if (core == NULL) {
@@ -114,10 +133,10 @@ static int pack_buffer(const arguments *self, Py_ssize_t index, const cc_paramet
     }
     if (parameter->size == sizeof(CUdeviceptr) &&
         (parameter->type == CC_TYPE_POINTER || parameter->type == CC_TYPE_INTEGER)) {
-        memcpy(slot, &buffer_cast(object)->pointer, sizeof(CUdeviceptr));
+        memcpy(slot, &buffer->pointer, sizeof(CUdeviceptr));
         status = 0;
     } else {
-        status = pack_pointer(self, index, parameter, buffer_cast(object)->pointer, slot);
+        status = pack_pointer(self, index, parameter, buffer->pointer, slot);
     }
     if (status == 0 && self->state->device_count > 1)
         status = check_placement(self, index, parameter, core);
@@ -246,7 +265,7 @@ static int pack_index(const arguments *self, Py_ssize_t index, const cc_paramete
     return status;
 }
 
-static int pack_other(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
+static int pack_other(arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
                       void *slot)
 {
     if (object == Py_None)
@@ -259,6 +278,7 @@ static int pack_other(const arguments *self, Py_ssize_t index, const cc_paramete
         return pack_bytes(self, index, parameter, object, slot);
     if (PyObject_TypeCheck(object, self->state->buffer_type))
         return pack_buffer(self, index, parameter, object, slot);
+    self->ran_python = true;
     int status = PyUnicode_Check(object) ? 0 : argument_pack_bits(self, index, parameter, object, slot);
     if (status == 0 && !PyUnicode_Check(object))
         status = argument_pack_array(self, index, parameter, object, slot);
@@ -274,7 +294,7 @@ static int pack_other(const arguments *self, Py_ssize_t index, const cc_paramete
                            Py_TYPE(object)->tp_name);
 }
 
-static inline int pack_one(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
+static inline int pack_one(arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
                            void *slot)
 {
     const PyTypeObject *type = Py_TYPE(object);
@@ -314,8 +334,27 @@ static int guess_parameter(const arguments *self, PyObject *object, cc_parameter
     return 0;
 }
 
+/* What an argument ran while it was packed may have closed a Buffer packed before it. */
+static int check_still_open(const arguments *self, const cc_parameter *parameters, PyObject *const *args,
+                            Py_ssize_t count)
+{
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (!buffer_check(self->state, args[i]))
+            continue;
+        cc_buffer *core = buffer_hold(args[i]);
+        if (core == NULL) {
+            PyErr_Clear();
+            return argument_refuse(self, i, &parameters[i], self->state->ClosedError,
+                                   "this Buffer was closed while the arguments were read");
+        }
+        cc_buffer_release(core);
+    }
+    return 0;
+}
+
 static int reserve(arguments *self, size_t count, size_t bytes)
 {
+    self->ran_python = false;
     self->heap = NULL;
     self->slots = self->inline_slots;
     self->bytes = self->inline_bytes;
@@ -351,6 +390,8 @@ static int pack_by_kind(arguments *self, PyObject *const *args, Py_ssize_t count
     for (Py_ssize_t i = 0; status >= 0 && i < count; i++) {
         self->slots[i] = self->bytes + parameters[i].offset;
         status = pack_one(self, i, &parameters[i], args[i], self->slots[i]);
+        if (status >= 0 && i + 1 == count && self->ran_python)
+            status = check_still_open(self, parameters, args, count);
         if (status < 0)
             arguments_free(self);
     }
@@ -378,6 +419,10 @@ int arguments_pack(arguments *self, PyObject *const *args, Py_ssize_t count)
             arguments_free(self);
             return -1;
         }
+    }
+    if (self->ran_python && check_still_open(self, signature->parameters, args, count) < 0) {
+        arguments_free(self);
+        return -1;
     }
     return 0;
 }

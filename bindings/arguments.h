@@ -16,6 +16,7 @@ typedef struct arguments {
     void **slots;      /* what cc_launch reads: one pointer a parameter */
     unsigned char *bytes;
     void *heap; /* NULL unless there is more than fits below */
+    bool ran_python;
     void *inline_slots[ARGUMENTS_INLINE];
     alignas(16) unsigned char inline_bytes[ARGUMENT_BYTES_INLINE];
 } arguments;

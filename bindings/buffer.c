@@ -35,6 +35,8 @@ static buffer_object *make(module_state *state, PyTypeObject *type, cc_buffer *c
     self->memory_resource = Py_XNewRef(resource);
     self->keeper = Py_XNewRef(keeper);
     self->weak_references = NULL;
+    /* A resource without a keeper is one of ours, and what those allocate is for kernels. */
+    self->kernels_may_use = resource != NULL && keeper == NULL;
     if (is_plain && may_be_in_a_cycle(state, resource, keeper))
         PyObject_GC_Track(self);
     return self;
@@ -401,6 +403,19 @@ static int is_host_accessible(PyObject *op)
     PyObject *answer = read_placement(op, "is_host_accessible", read_host_accessible);
     const int yes = answer == NULL ? -1 : PyObject_IsTrue(answer);
     Py_XDECREF(answer);
+    return yes;
+}
+
+int buffer_reaches_kernels(PyObject *op)
+{
+    buffer_object *self = buffer_cast(op);
+    if (__atomic_load_n(&self->kernels_may_use, __ATOMIC_RELAXED))
+        return 1;
+    PyObject *answer = read_placement(op, "is_device_accessible", read_device_accessible);
+    const int yes = answer == NULL ? -1 : PyObject_IsTrue(answer);
+    Py_XDECREF(answer);
+    if (yes == 1)
+        __atomic_store_n(&self->kernels_may_use, true, __ATOMIC_RELAXED);
     return yes;
 }
 

@@ -13,6 +13,7 @@ typedef struct buffer_object {
     PyObject *memory_resource; /* or NULL */
     PyObject *keeper; /* what keeps memory of others alive: the owner of from_handle, or an allocation; or NULL */
     PyObject *weak_references;
+    bool kernels_may_use; /* known so; false: buffer_reaches_kernels finds out */
 } buffer_object;
 
 #define buffer_cast(object) ((buffer_object *)(object))
@@ -26,6 +27,10 @@ static inline int buffer_check(const module_state *state, PyObject *object)
 PyObject *buffer_from_core(module_state *state, cc_buffer *core, PyObject *memory_resource, PyObject *keeper);
 /* A new reference into core, or NULL with ClosedError. */
 cc_buffer *buffer_hold(PyObject *buffer);
+
+/* Whether kernels can use the memory, as is_device_accessible says: 1, 0 or -1 with an exception. Asks what may be
+ * written in Python, until the answer was yes. */
+int buffer_reaches_kernels(PyObject *buffer);
 
 /* Notes the stream that a resource written in Python was asked to allocate on. */
 void buffer_allocated_on(module_state *state, PyObject *buffer, PyObject *stream);

@@ -8,7 +8,7 @@ import math
 import struct
 
 import pytest
-from cuda_core import Buffer, ClosedError, LaunchConfig, LegacyPinnedMemoryResource, launch
+from cuda_core import Buffer, ClosedError, LaunchConfig, LegacyPinnedMemoryResource, MemoryResource, launch
 from support import download, upload, zeros
 
 SOURCE = """
@@ -662,3 +662,55 @@ def test_data_that_a_kernel_reads_through_a_pointer(device, stream, compile):
     y = zeros(device, stream, 128)
     launch(stream, LaunchConfig(grid=1, block=32), kernel, x, 0.5, y, 30)
     assert struct.unpack("<32f", download(y, stream)) == (*(i + 0.5 for i in range(30)), 0, 0)
+
+
+# ---- buffers that a kernel cannot use ------------------------------------------------------------------------------
+
+
+class HostResource(MemoryResource):
+    is_device_accessible = False
+    is_host_accessible = True
+    device_id = -1
+
+    def allocate(self, size, *, stream):
+        raise NotImplementedError
+
+    def deallocate(self, ptr, size, *, stream):
+        pass
+
+
+def test_host_buffers_are_refused(stream, compile):
+    kernel = compile(PLAIN.replace("PARAMETERS", "int a").replace("SUM", "a")).get_kernel("one")
+    memory = bytearray(64)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    for buffer in (
+        Buffer.from_handle(address, 64, mr=HostResource()),
+        Buffer.from_handle(address, 64, owner=memory),
+        Buffer.from_handle(address, 64, owner=memory)[16:],
+    ):
+        with pytest.raises(TypeError, match=r"argument 0 .*memory of the host; copy it to the device first"):
+            launch(stream, ONE, kernel, buffer)
+        buffer.close()
+        with pytest.raises(ClosedError, match="argument 0"):
+            launch(stream, ONE, kernel, buffer)
+
+
+def test_foreign_buffers_are_taken(device, stream, compile):
+    kernel = compile(PLAIN.replace("PARAMETERS", "int a").replace("SUM", "a")).get_kernel("one")
+    memory = zeros(device, stream, 4)
+    for _ in range(2):
+        launch(stream, ONE, kernel, Buffer.from_handle(memory.handle, 4, owner=memory))
+    assert download(memory, stream) == b"\1\0\0\0"
+
+
+def test_buffers_closed_by_a_later_argument(device, stream, compile):
+    kernel = compile(PLAIN.replace("PARAMETERS", "int a").replace("SUM", "a")).get_kernel("sum64")
+
+    class Closing:
+        def __index__(self):
+            out.close()
+            return 5
+
+    out = device.allocate(8, stream=stream)
+    with pytest.raises(ClosedError, match=r"argument 0 .*closed while the arguments were read"):
+        launch(stream, ONE, kernel, out, Closing())
