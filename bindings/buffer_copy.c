@@ -103,7 +103,15 @@ static int get_host_memory(PyObject *object, Py_buffer *view, int writable)
             Py_TYPE(object)->tp_name);
         return -1;
     }
-    return PyObject_GetBuffer(object, view, PyBUF_ANY_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0));
+    if (PyObject_GetBuffer(object, view, PyBUF_STRIDES | (writable ? PyBUF_WRITABLE : 0)) < 0)
+        return -1;
+    if (PyBuffer_IsContiguous(view, 'C'))
+        return 0;
+    /* Fortran's order has no gaps, but its bytes would reach the kernel transposed. */
+    PyErr_Format(PyExc_ValueError, "this %.100s is not C-contiguous: use numpy.ascontiguousarray(...)%s",
+                 Py_TYPE(object)->tp_name, writable ? " before, and copy to that" : "");
+    PyBuffer_Release(view);
+    return -1;
 }
 
 static int start_host_copy(work *self, Py_buffer *view, held *record, int to_host)
@@ -157,7 +165,7 @@ static int copy(module_state *state, PyObject *op, PyObject *other, PyObject *st
 const char buffer_copy_to_doc[] =
     "copy_to($self, /, dst=None, *, stream)\n--\n\n"
     "Copy all bytes of this buffer to another place, in the order of a stream.\n\n"
-    "dst: a Buffer, or a writable contiguous object with the buffer protocol, of the same size; None: a new Buffer "
+    "dst: a Buffer, or a writable C-contiguous object with the buffer protocol, of the same size; None: a new Buffer "
     "from\n"
     "the same memory resource. A host object is kept alive until the copy is done; its contents are there once the\n"
     "stream was synchronised.\n"
@@ -200,7 +208,7 @@ PyObject *buffer_copy_to(PyObject *op, PyTypeObject *class, PyObject *const *arg
 const char buffer_copy_from_doc[] =
     "copy_from($self, /, src, *, stream)\n--\n\n"
     "Fill this buffer with the bytes of another object, in the order of a stream.\n\n"
-    "src: a Buffer, or a contiguous object with the buffer protocol, of the same size. A host object is kept alive "
+    "src: a Buffer, or a C-contiguous object with the buffer protocol, of the same size. A host object is kept alive "
     "until\n"
     "the copy is done; changing it before may change what is copied.\n"
     "stream: a Stream, or an object with __cuda_stream__().\n"

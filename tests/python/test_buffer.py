@@ -132,6 +132,13 @@ def test_numpy(device, stream):
     assert (result == source).all()
     with pytest.raises((ValueError, BufferError, TypeError)):
         buffer.copy_from(source[::2, :, ::2], stream=stream)  # not contiguous
+    for transposed in (numpy.asfortranarray(source), source.T):
+        with pytest.raises(ValueError, match=r"not C-contiguous: use numpy.ascontiguousarray"):
+            buffer.copy_from(transposed, stream=stream)
+        with pytest.raises(ValueError, match="not C-contiguous"):
+            buffer.copy_to(transposed, stream=stream)
+    buffer.copy_from(source.reshape(60, 1).T, stream=stream)  # the orders agree
+    buffer.copy_from(numpy.asfortranarray(source.reshape(60)), stream=stream)
     frozen = numpy.zeros(60)
     frozen.flags.writeable = False
     with pytest.raises((ValueError, BufferError, TypeError), match=r"(?i)read-?only|writ"):
