@@ -16,6 +16,7 @@ static cc_buffer *buffer_new(cc__buffer_kind kind, CUdeviceptr pointer, size_t s
     buffer->context = NULL;
     buffer->pool = NULL;
     atomic_init(&buffer->stream, NULL);
+    atomic_init(&buffer->uses, NULL);
     atomic_init(&buffer->placement, 0);
     buffer->release = NULL;
     buffer->owner = NULL;
@@ -149,11 +150,61 @@ cc_buffer *cc_buffer_retain(cc_buffer *buffer)
     return buffer;
 }
 
+/* A buffer that lives long and meets a new stream all the time must not keep them all. */
+enum { MAX_USES = 16 };
+
+/* False: there is no place for another stream. */
+static bool remember(cc_buffer *buffer, cc_stream *stream)
+{
+    cc__use *first = atomic_load_explicit(&buffer->uses, memory_order_acquire);
+    int count = 0;
+    for (const cc__use *use = first; use; use = use->next, count++)
+        if (use->stream == stream)
+            return true;
+    cc__use *made = count < MAX_USES ? malloc(sizeof *made) : NULL;
+    if (!made)
+        return false;
+    made->stream = cc_stream_retain(stream);
+    made->next = first;
+    /* Two threads may add the same stream at the same time: one wait too many, later. */
+    while (!atomic_compare_exchange_weak_explicit(&buffer->uses, &made->next, made, memory_order_acq_rel,
+                                                  memory_order_acquire))
+        ;
+    return true;
+}
+
+/* Where the order cannot be queued the host waits. A stream that its owner has destroyed refuses both, and has nothing
+ * to wait for that could still be named. */
+static void wait_for(cc_stream *stream, cc_stream *other)
+{
+    if (cc_stream_wait_stream(stream, other, NULL))
+        (void)cc_stream_synchronize(other, NULL);
+}
+
+/* `stream` waits for what is queued now on all others that used the buffer. */
+static void wait_for_uses(const cc_buffer *buffer, cc_stream *stream)
+{
+    for (const cc__use *use = atomic_load_explicit(&buffer->uses, memory_order_acquire); use; use = use->next)
+        wait_for(stream, use->stream);
+}
+
+static void forget_uses(cc_buffer *buffer)
+{
+    cc__use *use = atomic_load_explicit(&buffer->uses, memory_order_acquire);
+    while (use) {
+        cc__use *next = use->next;
+        cc_stream_release(use->stream);
+        free(use);
+        use = next;
+    }
+}
+
 static void free_in_order(const cc_buffer *buffer, cc_stream *stream)
 {
     cc__scope scope;
     if (cc__enter_stream_of(&scope, stream, buffer->pool->context, NULL))
         return; /* the context is gone, and the memory with it */
+    wait_for_uses(buffer, stream);
     /* A stream that its owner has destroyed cannot order anything: free at once, which waits for all work. */
     if (cc__driver.cuMemFreeAsync(buffer->info.pointer, stream->native) != CUDA_SUCCESS)
         (void)cc__driver.cuMemFree(buffer->info.pointer);
@@ -183,6 +234,7 @@ void cc_buffer_release(cc_buffer *buffer)
         free_now(buffer);
     if (buffer->release)
         buffer->release(buffer->owner);
+    forget_uses(buffer);
     cc_stream_release(stream);
     cc_pool_release(buffer->pool);
     free(buffer);
@@ -193,41 +245,53 @@ static bool is_ordered(const cc_buffer *buffer)
     return buffer->kind == CC__BUFFER_POOL || buffer->kind == CC__BUFFER_ORDERED;
 }
 
-static void swap_stream(cc_buffer *buffer, cc_stream *stream)
+/* From now on `stream` is the one to free on; the one that was is remembered. Its queued work is waited for at once
+ * only where there is no place to remember it. */
+static void move_to(cc_buffer *buffer, cc_stream *stream)
 {
-    cc_stream_release(atomic_exchange_explicit(&buffer->stream, cc_stream_retain(stream), memory_order_acq_rel));
+    cc_stream *last = atomic_exchange_explicit(&buffer->stream, cc_stream_retain(stream), memory_order_acq_rel);
+    if (last && last != stream && !remember(buffer, last))
+        wait_for(stream, last);
+    cc_stream_release(last);
 }
 
 void cc_buffer_used_on(cc_buffer *buffer, cc_stream *stream)
 {
     if (CC__LIKELY(atomic_load_explicit(&buffer->stream, memory_order_relaxed) == stream))
         return;
-    if (is_ordered(buffer) && !atomic_load_explicit(&buffer->free_stream_set, memory_order_relaxed))
-        swap_stream(buffer, stream);
+    if (!is_ordered(buffer))
+        return;
+    /* A choice of the stream to free on stands, unless it would cost the order. */
+    if (!atomic_load_explicit(&buffer->free_stream_set, memory_order_relaxed) || !remember(buffer, stream))
+        move_to(buffer, stream);
 }
 
 cc_stream *cc_buffer_last_stream(const cc_buffer *buffer)
 {
     cc_stream *last = atomic_load_explicit(&buffer->stream, memory_order_acquire);
-    return last ? cc_stream_retain(last) : NULL;
+    if (!last)
+        return NULL;
+    wait_for_uses(buffer, last);
+    return cc_stream_retain(last);
 }
 
-/* From now on `stream` is the last one, and waits for the one that was. */
-static int move_to(cc_buffer *buffer, cc_stream *stream, cc_error *error)
+/* The caller's stream may be one that does not work: then, unlike when freeing, it is told. */
+static int wait_for_last(const cc_buffer *buffer, cc_stream *stream, cc_error *error)
 {
-    cc_stream *last = atomic_exchange_explicit(&buffer->stream, cc_stream_retain(stream), memory_order_acq_rel);
-    int status = last ? cc_stream_wait_stream(stream, last, error) : 0;
-    cc_stream_release(last);
-    return status;
+    cc_stream *last = atomic_load_explicit(&buffer->stream, memory_order_acquire);
+    if (last && last != stream && cc_stream_wait_stream(stream, last, error))
+        return -1;
+    wait_for_uses(buffer, stream);
+    return 0;
 }
 
 int cc_buffer_hand_over(cc_buffer *buffer, cc_stream *stream, cc_error *error)
 {
-    if (!is_ordered(buffer) || atomic_load_explicit(&buffer->stream, memory_order_relaxed) == stream)
+    if (!is_ordered(buffer))
         return 0;
-    if (atomic_load_explicit(&buffer->free_stream_set, memory_order_relaxed))
-        return cc_stream_wait_stream(stream, atomic_load_explicit(&buffer->stream, memory_order_acquire), error);
-    return move_to(buffer, stream, error);
+    int status = wait_for_last(buffer, stream, error);
+    cc_buffer_used_on(buffer, stream);
+    return status;
 }
 
 int cc_buffer_set_free_stream(cc_buffer *buffer, cc_stream *stream, cc_error *error)
@@ -235,7 +299,8 @@ int cc_buffer_set_free_stream(cc_buffer *buffer, cc_stream *stream, cc_error *er
     if (!is_ordered(buffer))
         return 0; /* freed at once, whatever the stream */
     atomic_store_explicit(&buffer->free_stream_set, true, memory_order_relaxed);
-    if (atomic_load_explicit(&buffer->stream, memory_order_relaxed) == stream)
-        return 0;
-    return move_to(buffer, stream, error);
+    int status = wait_for_last(buffer, stream, error);
+    if (atomic_load_explicit(&buffer->stream, memory_order_relaxed) != stream)
+        move_to(buffer, stream);
+    return status;
 }

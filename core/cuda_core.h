@@ -186,12 +186,13 @@ int cc_buffer_wrap(CUdeviceptr pointer, size_t size, cc_release_function release
                    cc_error *error);
 /* The same for memory that its owner frees in stream order: uses are noted, and cc_buffer_last_stream tells. */
 int cc_buffer_wrap_ordered(CUdeviceptr pointer, size_t size, cc_buffer **buffer, cc_error *error);
-/* The stream of the last use, or the one that was set; a new reference, NULL where there is none. To be asked by the last
- * holder of the buffer. */
+/* The stream of the last use, or the one that was set, which from now on waits for all others the buffer was used on; a
+ * new reference, NULL where there is none. To be asked by the last holder of the buffer. */
 cc_stream *cc_buffer_last_stream(const cc_buffer *buffer);
 cc_buffer *cc_buffer_retain(cc_buffer *buffer);
-/* The last release frees in the order of the stream the buffer was last used on (or the one that was set). A context that
- * is gone or poisoned leaves nothing to free and is not an error. */
+/* The last release frees in the order of the stream the buffer was last used on (or the one that was set), once that has
+ * waited for what is queued then on every other stream the buffer was used on. A context that is gone or poisoned leaves
+ * nothing to free and is not an error. */
 void cc_buffer_release(cc_buffer *buffer);
 
 /* The hot fields stand open: launches and views read them millions of times a second. Read only. */
@@ -214,13 +215,15 @@ int cc_pointer_placement(CUdeviceptr pointer, cc_placement *placement, cc_error 
  * one; for memory outside pools, whether the two devices can reach each other at all. */
 int cc_buffer_usable_on(cc_buffer *buffer, cc_device *device, bool *usable, cc_error *error);
 
-/* Later use on `stream` (launch, copy, fill) moves the point where the buffer is freed after it; called by bindings for
- * launch arguments. Does nothing for memory that is not stream-ordered, and costs one compare when the stream is the same. */
+/* Later use on `stream` (launch, copy, fill) moves the point where the buffer is freed after it; the streams of earlier
+ * uses are remembered, since their work may be the last to end. Called by bindings for launch arguments.
+ * Does nothing for memory that is not stream-ordered, and costs one compare when the stream is the same. */
 void cc_buffer_used_on(cc_buffer *buffer, cc_stream *stream);
-/* The same, and all later work of `stream` waits for the stream that used the memory until now: for memory that is handed
+/* The same, and all later work of `stream` waits for the streams that used the memory until now: for memory that is handed
  * to somebody who queues on `stream` only. */
 int cc_buffer_hand_over(cc_buffer *buffer, cc_stream *stream, cc_error *error);
-/* The stream the memory will be freed on whatever uses it later. It waits for the stream of the last use. */
+/* The stream the memory will be freed on whatever uses it later. It waits for the streams of all uses: now,
+ * and again when the memory is freed. */
 int cc_buffer_set_free_stream(cc_buffer *buffer, cc_stream *stream, cc_error *error);
 
 /* Any direction by unified addressing: device, pinned, managed, pageable host. cuMemcpyAsync */

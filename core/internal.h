@@ -206,6 +206,11 @@ typedef enum cc__buffer_kind {
     CC__BUFFER_ORDERED, /* wrapped, and its owner frees it in stream order */
 } cc__buffer_kind;
 
+typedef struct cc__use { /* a stream that may still work with a buffer beside the one it is freed on */
+    struct cc__use *next;
+    cc_stream *stream; /* a reference */
+} cc__use;
+
 struct cc_buffer {
     cc_buffer_info info; /* first, by the contract of cc_buffer_read */
     cc__count count;
@@ -214,6 +219,7 @@ struct cc_buffer {
     cc_context *context;         /* of memory outside pools: a reference */
     cc_pool *pool;               /* a reference */
     _Atomic(cc_stream *) stream; /* the one to free on; a reference */
+    _Atomic(cc__use *) uses;     /* the others it was used on; grows only, so that it is read without a lock */
     _Atomic uint64_t placement;  /* packed by memory.c; 0: not asked yet */
     cc_release_function release;
     void *owner;

@@ -198,6 +198,12 @@ static CUresult fake_cuCtxGetStreamPriorityRange(int *least, int *greatest)
     return CUDA_SUCCESS;
 }
 
+static void note(const char *name, CUstream stream, CUevent event)
+{
+    if (fake.step_count < (int)(sizeof fake.steps / sizeof fake.steps[0]))
+        fake.steps[fake.step_count++] = (struct fake_step){name, stream, event};
+}
+
 /* ---- streams and events: nothing is ever waited for, but that a context is current is checked ---- */
 
 static CUresult fake_cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
@@ -223,7 +229,7 @@ static CUresult fake_cuStreamDestroy(CUstream stream)
 static CUresult fake_cuStreamSynchronize(CUstream stream)
 {
     STEP;
-    (void)stream;
+    note("synchronize", stream, NULL);
     return current ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
@@ -237,9 +243,8 @@ static CUresult fake_cuStreamQuery(CUstream stream)
 static CUresult fake_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
 {
     STEP;
-    (void)stream;
-    (void)event;
     (void)flags;
+    note("wait", stream, event);
     return CUDA_SUCCESS;
 }
 
@@ -265,8 +270,7 @@ static CUresult fake_cuEventDestroy(CUevent event)
 static CUresult fake_cuEventRecord(CUevent event, CUstream stream)
 {
     STEP;
-    (void)event;
-    (void)stream;
+    note("record", stream, event);
     return CUDA_SUCCESS;
 }
 
@@ -364,6 +368,7 @@ static CUresult fake_cuMemFreeAsync(CUdeviceptr pointer, CUstream stream)
 {
     STEP;
     fake.last_free_stream = stream;
+    note("free", stream, NULL);
     return release(pointer);
 }
 

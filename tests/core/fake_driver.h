@@ -23,6 +23,13 @@ typedef struct fake_state {
     int kernel_max_threads, kernel_static_shared, dynamic_shared;
     unsigned last_shared;
     CUstream last_free_stream;
+    /* the calls that order streams and free, in their order; grows until a test sets step_count to 0 */
+    struct fake_step {
+        const char *name;
+        CUstream stream;
+        CUevent event;
+    } steps[64];
+    int step_count;
     int unified_host_type; /* memory type that cuPointerGetAttributes reports */
     int pageable_access;   /* CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS */
 } fake_state;

@@ -140,6 +140,135 @@ static void test_free_follows_use(void)
     teardown();
 }
 
+static void check_step(int index, const char *name, const cc_stream *on)
+{
+    CHECK(index < fake.step_count);
+    CHECK(strcmp(fake.steps[index].name, name) == 0);
+    CHECK(fake.steps[index].stream == cc_stream_native(on));
+}
+
+/* An event recorded on `other` at steps[index], waited for by `on` right after. */
+static void check_wait(int index, const cc_stream *on, const cc_stream *other)
+{
+    check_step(index, "record", other);
+    check_step(index + 1, "wait", on);
+    CHECK(fake.steps[index].event == fake.steps[index + 1].event);
+}
+
+/* Work on any stream that used the memory may be the last to end: all are waited for before it is freed. */
+static void test_free_waits_for_all_uses(void)
+{
+    cc_stream *second, *third;
+    cc_buffer *buffer;
+    setup();
+    MUST(cc_stream_create(context, CU_STREAM_NON_BLOCKING, 0, &second, &error));
+    MUST(cc_stream_create(context, CU_STREAM_NON_BLOCKING, 0, &third, &error));
+
+    MUST(cc_buffer_allocate(pool, 16, stream, &buffer, &error));
+    for (int i = 0; i < 3; i++) { /* to and fro adds nothing */
+        cc_buffer_used_on(buffer, second);
+        cc_buffer_used_on(buffer, stream);
+    }
+    cc_buffer_used_on(buffer, second);
+    CHECK_INT(fake.step_count, 0); /* noting a use costs no call */
+    cc_buffer_release(buffer);
+    CHECK_INT(fake.step_count, 3); /* a stream does not wait for itself */
+    check_wait(0, second, stream);
+    check_step(2, "free", second);
+
+    /* a chosen stream, used before and after; and one it is already */
+    fake.step_count = 0;
+    MUST(cc_buffer_allocate(pool, 16, stream, &buffer, &error));
+    cc_buffer_used_on(buffer, second);
+    cc_buffer_used_on(buffer, stream);
+    MUST(cc_buffer_set_free_stream(buffer, stream, &error));
+    check_wait(0, stream, second);
+    cc_buffer_used_on(buffer, third);
+    fake.step_count = 0;
+    cc_buffer_release(buffer);
+    CHECK_INT(fake.step_count, 5);
+    check_wait(0, stream, third);
+    check_wait(2, stream, second);
+    check_step(4, "free", stream);
+
+    /* handed over to the stream of the last use */
+    fake.step_count = 0;
+    MUST(cc_buffer_allocate(pool, 16, stream, &buffer, &error));
+    cc_buffer_used_on(buffer, second);
+    MUST(cc_buffer_hand_over(buffer, second, &error));
+    CHECK_INT(fake.step_count, 2);
+    check_wait(0, second, stream);
+    MUST(cc_buffer_hand_over(buffer, third, &error));
+    CHECK_INT(fake.step_count, 6);
+    check_wait(2, third, second);
+    check_wait(4, third, stream);
+    cc_buffer_release(buffer);
+    CHECK(fake.last_free_stream == cc_stream_native(third));
+
+    /* one that its owner frees in stream order */
+    fake.step_count = 0;
+    MUST(cc_buffer_wrap_ordered(256, 16, &buffer, &error));
+    cc_buffer_used_on(buffer, stream);
+    cc_buffer_used_on(buffer, second);
+    cc_stream *last = cc_buffer_last_stream(buffer);
+    CHECK(last == second);
+    CHECK_INT(fake.step_count, 2);
+    check_wait(0, second, stream);
+    cc_stream_release(last);
+    cc_buffer_release(buffer);
+
+    cc_stream_release(second);
+    cc_stream_release(third);
+    teardown();
+}
+
+/* A stream that cannot be waited for does not keep the memory from being freed. */
+static void test_free_skips_a_stream_that_is_gone(void)
+{
+    cc_stream *second;
+    cc_buffer *buffer;
+    setup();
+    MUST(cc_stream_create(context, CU_STREAM_NON_BLOCKING, 0, &second, &error));
+    MUST(cc_buffer_allocate(pool, 16, stream, &buffer, &error));
+    cc_buffer_used_on(buffer, second);
+    fake.fail_name = "cuEventRecord";
+    fake.fail_code = CUDA_ERROR_INVALID_HANDLE;
+    cc_buffer_release(buffer);
+    check_step(0, "synchronize", stream);
+    check_step(1, "free", second);
+    fake.fail_name = NULL;
+    cc_stream_release(second);
+    teardown();
+}
+
+/* A buffer keeps a limited number of streams: past that each waits for the one before it at once. */
+static void test_many_streams(void)
+{
+    enum { MANY = 30 };
+    cc_stream *next, *before;
+    cc_buffer *buffer;
+    setup();
+    MUST(cc_buffer_allocate(pool, 16, stream, &buffer, &error));
+    before = cc_stream_retain(stream);
+    for (int i = 0; i < MANY; i++) {
+        MUST(cc_stream_create(context, CU_STREAM_NON_BLOCKING, 0, &next, &error));
+        fake.step_count = 0;
+        cc_buffer_used_on(buffer, next);
+        if (fake.step_count)
+            check_wait(0, next, before);
+        cc_stream_release(before);
+        before = next;
+    }
+    CHECK_INT(fake.step_count, 2);
+    CHECK(fake.live_streams < MANY);
+    fake.step_count = 0;
+    cc_buffer_release(buffer);
+    check_step(fake.step_count - 1, "free", before);
+    CHECK_INT(fake.live_streams, 2);
+    cc_stream_release(before);
+    teardown();
+}
+
 /* The stream is no longer one (its owner destroyed it): the memory is freed all the same. */
 static void test_free_without_a_stream(void)
 {
@@ -235,6 +364,9 @@ static const check_test tests[] = {TEST(test_hot_paths),
                                    TEST(test_context_is_restored),
                                    TEST(test_attributes_are_asked_once),
                                    TEST(test_free_follows_use),
+                                   TEST(test_free_waits_for_all_uses),
+                                   TEST(test_free_skips_a_stream_that_is_gone),
+                                   TEST(test_many_streams),
                                    TEST(test_free_without_a_stream),
                                    TEST(test_kept_until_done),
                                    TEST(test_out_of_memory),
