@@ -554,6 +554,37 @@ static PyObject *buffer_repr(PyObject *op)
                                 buffer_is_closed(op) ? ", closed" : "");
 }
 
+PyDoc_STRVAR(array_doc, "__array__($self, /, dtype=None, copy=None)\n--\n\n"
+                        "A NumPy array of the bytes (uint8), which shares the memory where the host can access it.\n\n"
+                        "Raises BufferError for memory of the device: NumPy would make an array of one object of it.");
+
+static PyObject *buffer_array(PyObject *op, PyTypeObject *class, PyObject *const *args, Py_ssize_t count,
+                              PyObject *names)
+{
+    static const parameter_name parameters[] = {NAME("dtype"), NAME("copy")};
+    static const signature wanted = SIGNATURE("Buffer.__array__", parameters, 2, 0);
+    (void)class;
+    PyObject *given[2];
+    if (parse_arguments(&wanted, args, count, names, given) < 0 || require_host_access(op, PyExc_BufferError) < 0)
+        return NULL;
+    PyObject *copy = none_to_null(given[1]);
+    PyObject *numpy = PyImport_ImportModule("numpy");
+    PyObject *bytes = numpy == NULL ? NULL : PyObject_CallMethod(numpy, "frombuffer", "Os", op, "u1");
+    PyObject *convert = bytes == NULL ? NULL : PyObject_GetAttrString(numpy, copy == NULL ? "asarray" : "array");
+    PyObject *by_position = convert == NULL ? NULL : PyTuple_Pack(1, bytes);
+    PyObject *by_name =
+        by_position == NULL ? NULL : Py_BuildValue("{s:O}", "dtype", given[0] == NULL ? Py_None : given[0]);
+    PyObject *array = NULL;
+    if (by_name != NULL && (copy == NULL || PyDict_SetItemString(by_name, "copy", copy) == 0))
+        array = PyObject_Call(convert, by_position, by_name);
+    Py_XDECREF(by_name);
+    Py_XDECREF(by_position);
+    Py_XDECREF(convert);
+    Py_XDECREF(bytes);
+    Py_XDECREF(numpy);
+    return array;
+}
+
 static PyMethodDef buffer_methods[] = {
     {"from_handle", FUNCTION(buffer_from_handle), METH_KEYWORD_CALL | METH_CLASS, from_handle_doc},
     {"from_ipc_descriptor", FUNCTION(buffer_from_ipc_descriptor), METH_KEYWORD_CALL | METH_CLASS,
@@ -563,6 +594,7 @@ static PyMethodDef buffer_methods[] = {
     {"copy_to", FUNCTION(buffer_copy_to), METH_CLASS_CALL, buffer_copy_to_doc},
     {"copy_from", FUNCTION(buffer_copy_from), METH_CLASS_CALL, buffer_copy_from_doc},
     {"fill", FUNCTION(buffer_fill), METH_CLASS_CALL, buffer_fill_doc},
+    {"__array__", FUNCTION(buffer_array), METH_CLASS_CALL, array_doc},
     {"__dlpack__", FUNCTION(buffer_dlpack), METH_CLASS_CALL, buffer_dlpack_doc},
     {"__dlpack_device__", buffer_dlpack_device, METH_NOARGS, buffer_dlpack_device_doc},
     {"__enter__", buffer_enter, METH_NOARGS, "__enter__($self, /)\n--\n\nThe buffer itself."},

@@ -576,3 +576,24 @@ def test_dlpack_into_numpy(device, pinned_resource):
     assert array_.tolist() == list(range(16))
     array_[3] = 77
     assert memoryview(pinned).cast("B")[3] == 77
+
+
+def test_numpy_array_of(device, stream, pinned_resource):
+    numpy = pytest.importorskip("numpy")
+    buffer = device.allocate(16, stream=stream)
+    for convert in (numpy.asarray, numpy.array, Buffer.__array__):
+        with pytest.raises(BufferError, match="the host cannot read device memory"):
+            convert(buffer)
+    pinned = pinned_resource.allocate(4, stream=stream)
+    view = pinned.__array__()
+    assert view.dtype == numpy.uint8
+    view[:] = [1, 2, 3, 4]
+    assert bytes(pinned) == b"\1\2\3\4"
+    assert pinned.__array__("f4").tolist() == [1, 2, 3, 4]
+    copied = pinned.__array__(copy=True)
+    view[0] = 9
+    assert copied[0] == 1
+    assert numpy.asarray(pinned)[0] == 9
+    buffer.close()
+    with pytest.raises(ClosedError):
+        buffer.__array__()
