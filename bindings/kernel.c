@@ -109,16 +109,15 @@ static void kernel_dealloc(PyObject *op)
 PyDoc_STRVAR(from_handle_doc, "from_handle($type, /, handle, mod=None)\n--\n\n"
                               "The Kernel of a CUkernel that somebody else made.\n\n"
                               "handle: the CUkernel (int).\n"
-                              "mod: the ObjectCode it is of; it is kept alive as long as the kernel.\n"
-                              "Without mod, the caller keeps the kernel's library loaded.");
+                              "mod: the ObjectCode it is of; it is kept alive as long as the kernel. Without it, the\n"
+                              "caller keeps the kernel's library loaded.\n\n"
+                              "Returns a Kernel. Raises TypeError, ValueError for 0, OverflowError.");
 
-static PyObject *kernel_from_handle(PyObject *op, PyTypeObject *class, PyObject *const *args, Py_ssize_t count,
-                                    PyObject *names)
+static PyObject *kernel_from_handle(PyObject *class, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
     static const parameter_name parameters[] = {NAME("handle"), NAME("mod")};
     static const signature wanted = SIGNATURE("Kernel.from_handle", parameters, 2, REQUIRED(0));
-    (void)op;
-    module_state *state = state_of_class(class);
+    module_state *state = state_of_type((PyTypeObject *)class);
     PyObject *given[2];
     uint64_t handle;
     if (parse_arguments(&wanted, args, count, names, given) < 0 || address_from_object(given[0], "handle", &handle) < 0)
@@ -162,7 +161,7 @@ static PyObject *kernel_repr(PyObject *op)
 }
 
 static PyMethodDef kernel_methods[] = {
-    {"from_handle", (PyCFunction)(void (*)(void))kernel_from_handle, METH_CLASS_CALL | METH_CLASS, from_handle_doc},
+    {"from_handle", FUNCTION(kernel_from_handle), METH_KEYWORD_CALL | METH_CLASS, from_handle_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -29,8 +29,9 @@
         "__weaklistoffset__", T_PYSSIZET, offsetof(type, weak_references), READONLY, NULL                              \
     }
 
-#define METH_KEYWORD_CALL (METH_FASTCALL | METH_KEYWORDS)               /* (self, args, count, names) */
-#define METH_CLASS_CALL   (METH_METHOD | METH_FASTCALL | METH_KEYWORDS) /* (self, defining class, args, count, names) */
+#define METH_KEYWORD_CALL (METH_FASTCALL | METH_KEYWORDS) /* (self, args, count, names) */
+/* Not for class methods: bound ones of this kind have no __doc__. */
+#define METH_CLASS_CALL (METH_METHOD | METH_FASTCALL | METH_KEYWORDS) /* (self, defining class, args, count, names) */
 
 #define FUNCTION(name) ((PyCFunction)(void (*)(void))(name)) /* of any signature, for a PyMethodDef */
 

@@ -185,7 +185,11 @@ static PyObject *refuse_name(module_state *state, PyObject *op, PyObject *name)
     PyObject *separator = names == NULL ? NULL : PyUnicode_FromString(", ");
     PyObject *listed = separator == NULL ? NULL : PyUnicode_Join(separator, names);
     if (listed != NULL && PyList_GET_SIZE(names) == 0)
-        PyErr_Format(state->KernelNotFoundError, "there is no kernel '%U': this code has none", name);
+        PyErr_Format(
+            state->KernelNotFoundError,
+            "there is no kernel '%U': this code has none (a kernel that is a template is compiled only for the "
+            "name_expressions given to Program.compile)",
+            name);
     else if (listed != NULL)
         PyErr_Format(
             state->KernelNotFoundError,
@@ -305,7 +309,7 @@ static PyObject *make_from(module_state *state, const char *format, PyObject *mo
     return made;
 }
 
-static PyObject *from_format(const char *format, const char *function, PyTypeObject *class, PyObject *const *args,
+static PyObject *from_format(const char *format, const char *function, PyObject *class, PyObject *const *args,
                              Py_ssize_t count, PyObject *names)
 {
     static const parameter_name parameters[] = {NAME("module"), NAME("name"), NAME("symbol_mapping")};
@@ -313,20 +317,22 @@ static PyObject *from_format(const char *format, const char *function, PyTypeObj
     PyObject *given[3];
     if (parse_arguments(&wanted, args, count, names, given) < 0)
         return NULL;
-    return make_from(state_of_class(class), format, given[0], given[1], given[2]);
+    return make_from(state_of_type((PyTypeObject *)class), format, given[0], given[1], given[2]);
 }
 
 #define FROM(format, what)                                                                                             \
     PyDoc_STRVAR(from_##format##_doc,                                                                                  \
                  "from_" #format "($type, module, *, name='', symbol_mapping=None)\n--\n\n"                            \
                  "An ObjectCode of " what ".\n\n"                                                                      \
-                 "module: the bytes, or the path of a file, which is read when the code is loaded.\n"                  \
-                 "name: what it is called in messages.\n"                                                              \
-                 "symbol_mapping: for each name that get_kernel() is to know, the name in the code (dict).");          \
-    static PyObject *from_##format(PyObject *op, PyTypeObject *class, PyObject *const *args, Py_ssize_t count,         \
-                                   PyObject *names)                                                                    \
+                 "module: bytes or another object with the buffer protocol; or the path of a file (str or\n"           \
+                 "os.PathLike), which is read when the code is loaded. For from_ptx also a str of PTX, of\n"           \
+                 "several lines.\n"                                                                                    \
+                 "name: what it is called in messages (str).\n"                                                        \
+                 "symbol_mapping: for each name that get_kernel() is to know, the name in the code (dict).\n\n"        \
+                 "Returns an ObjectCode. Raises TypeError; what is wrong with the code, or the file, is raised\n"      \
+                 "when it is loaded: CUDAError, OSError.");                                                            \
+    static PyObject *from_##format(PyObject *class, PyObject *const *args, Py_ssize_t count, PyObject *names)          \
     {                                                                                                                  \
-        (void)op;                                                                                                      \
         return from_format(#format, "ObjectCode.from_" #format, class, args, count, names);                            \
     }
 FROM(cubin, "a cubin, the machine code of one architecture")
@@ -398,7 +404,7 @@ static PyObject *object_code_reduce(PyObject *op, PyTypeObject *class, PyObject 
 static PyMethodDef object_code_methods[] = {
 #define FROM(format)                                                                                                   \
     {                                                                                                                  \
-        "from_" #format, (PyCFunction)(void (*)(void))from_##format, METH_CLASS_CALL | METH_CLASS, from_##format##_doc \
+        "from_" #format, FUNCTION(from_##format), METH_KEYWORD_CALL | METH_CLASS, from_##format##_doc                  \
     }
     FROM(cubin),
     FROM(ptx),

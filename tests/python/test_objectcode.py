@@ -176,3 +176,16 @@ def test_many_modules(device, stream):
         for i in range(5)
     ]
     assert [run(device, stream, kernel) for kernel in kernels] == list(range(5))
+
+
+def test_code_without_kernels(compile):
+    code = compile("template <typename T> __global__ void k(T *) {}")
+    for look in (code.get_kernel, code.__getitem__):
+        with pytest.raises(KeyError, match="this code has none .*name_expressions"):
+            look("k<int>")
+
+
+@pytest.mark.parametrize("format", ["cubin", "ptx", "ltoir", "fatbin", "object", "library"])
+def test_class_methods_have_documentation(format):
+    for method in (getattr(ObjectCode, f"from_{format}"), Kernel.from_handle):
+        assert "Raises TypeError" in method.__doc__
