@@ -101,6 +101,13 @@ static const signature new_signature = SIGNATURE("LaunchConfig", new_names, PARA
 
 static int launch_config_fill(launch_config_object *self, PyObject **given)
 {
+    if (none_to_null(given[GRID]) != NULL && none_to_null(given[CLUSTER]) != NULL &&
+        none_to_null(given[BLOCK]) == NULL) {
+        PyErr_Format(PyExc_TypeError,
+                     "LaunchConfig needs a block: LaunchConfig(grid=%R, block=%R); the second argument is the cluster",
+                     given[GRID], given[CLUSTER]);
+        return -1;
+    }
     if (none_to_null(given[GRID]) == NULL || none_to_null(given[BLOCK]) == NULL) {
         PyErr_Format(PyExc_TypeError, "LaunchConfig needs a %s: an int or a tuple of one to three ints",
                      none_to_null(given[GRID]) == NULL ? "grid" : "block");

@@ -98,3 +98,8 @@ def test_cluster():
 
 def test_cooperative():
     assert LaunchConfig(grid=1, block=1, is_cooperative=True).is_cooperative is True
+
+
+def test_a_second_argument_is_the_cluster():
+    with pytest.raises(TypeError, match=r"needs a block: LaunchConfig\(grid=4, block=256\); .* is the cluster"):
+        LaunchConfig(4, 256)
