@@ -114,8 +114,7 @@ static int check_reach(arguments *self, Py_ssize_t index, const cc_parameter *pa
     return 0;
 }
 
-static int pack_buffer(arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
-                       void *slot)
+static int pack_buffer(arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object, void *slot)
 {
     const buffer_object *buffer = buffer_cast(object);
     if (!__atomic_load_n(&buffer->kernels_may_use, __ATOMIC_RELAXED) && buffer->pointer != 0 &&
@@ -227,6 +226,9 @@ static inline bool store_plain_float(const cc_parameter *parameter, double value
 static int pack_float(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, double value, void *slot)
 {
     cc_error error;
+    if (parameter->type == CC_TYPE_BYTES && parameter->size == 2) /* what PTX says of a half */
+        return argument_refuse(self, index, parameter, PyExc_TypeError,
+                               "a float was given; for a half pass numpy.float16(value), for a struct bytes");
     return cc_pack_double(parameter, value, slot, &error) < 0 ? argument_refuse_error(self, index, &error) : 0;
 }
 
@@ -265,8 +267,7 @@ static int pack_index(const arguments *self, Py_ssize_t index, const cc_paramete
     return status;
 }
 
-static int pack_other(arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
-                      void *slot)
+static int pack_other(arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object, void *slot)
 {
     if (object == Py_None)
         return pack_pointer(self, index, parameter, 0, slot);

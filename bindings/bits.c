@@ -98,8 +98,21 @@ static int pack_typed(const arguments *self, Py_ssize_t index, const cc_paramete
     return 1;
 }
 
+/* NumPy packs the fields of a dtype, C++ aligns them. */
+static int refuse_struct_size(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
+                              Py_ssize_t size)
+{
+    const int is_numpy = PyObject_HasAttrString(object, "dtype");
+    return argument_refuse(self, index, parameter, PyExc_TypeError, "a struct of %zd bytes was given%s", size,
+                           is_numpy ? " (numpy: dtype with align=True)" : "");
+}
+
 static int refuse_host_array(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object)
 {
+    if (parameter->type == CC_TYPE_BYTES)
+        return argument_refuse(self, index, parameter, PyExc_TypeError,
+                               "this %.100s is an array, not one value; pass array[0], or its bytes: array.tobytes()",
+                               Py_TYPE(object)->tp_name);
     return argument_refuse(self, index, parameter, PyExc_TypeError,
                            "this %.100s is memory of the host; copy it to the device first: Buffer.copy_from",
                            Py_TYPE(object)->tp_name);
@@ -139,12 +152,14 @@ int argument_pack_bits(const arguments *self, Py_ssize_t index, const cc_paramet
     int status;
     if (view.ndim > 0)
         status = pack_several(self, index, parameter, object, slot);
-    else if (type_of_format(view.format, (size_t)view.itemsize, &type))
-        status = pack_typed(self, index, parameter, type, view.buf, view.len, slot);
-    else
+    else if (!type_of_format(view.format, (size_t)view.itemsize, &type))
         status =
             argument_refuse(self, index, parameter, PyExc_TypeError,
                             "a %.100s of format '%s' means nothing to a device", Py_TYPE(object)->tp_name, view.format);
+    else if (type == CC_TYPE_BYTES && parameter->type == CC_TYPE_BYTES && (size_t)view.len != parameter->size)
+        status = refuse_struct_size(self, index, parameter, object, view.len);
+    else
+        status = pack_typed(self, index, parameter, type, view.buf, view.len, slot);
     PyBuffer_Release(&view);
     return status;
 }

@@ -714,3 +714,18 @@ def test_buffers_closed_by_a_later_argument(device, stream, compile):
     out = device.allocate(8, stream=stream)
     with pytest.raises(ClosedError, match=r"argument 0 .*closed while the arguments were read"):
         launch(stream, ONE, kernel, out, Closing())
+
+
+# ---- what refusals advise ------------------------------------------------------------------------------------------
+
+
+def test_advice_for_structs(stream, module):
+    numpy = pytest.importorskip("numpy")
+    fields = [("small", "i1"), ("large", "f8"), ("tail", "i2", 3)]
+    mixed, half = module.get_kernel("keep<Mixed>"), module.get_kernel("keep<__half>")
+    with pytest.raises(TypeError, match=r"argument 1 .*pass array\[0\], or its bytes: array.tobytes\(\)"):
+        launch(stream, ONE, mixed, None, numpy.zeros(1, numpy.dtype(fields, align=True)))
+    with pytest.raises(TypeError, match=r"a struct of 15 bytes was given \(numpy: dtype with align=True\)"):
+        launch(stream, ONE, mixed, None, numpy.zeros(1, numpy.dtype(fields))[0])
+    with pytest.raises(TypeError, match=r"for a half pass numpy.float16\(value\)"):
+        launch(stream, ONE, half, None, 1.5)
