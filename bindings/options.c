@@ -8,6 +8,17 @@ void options_drop(PyObject **values, size_t count)
         Py_CLEAR(values[i]);
 }
 
+static PyObject *list_options(const char *const *names, size_t count)
+{
+    PyObject *text = PyUnicode_FromString(names[0]);
+    for (size_t i = 1; text != NULL && i < count; i++) {
+        PyObject *longer = PyUnicode_FromFormat("%U, %s", text, names[i]);
+        Py_DECREF(text);
+        text = longer;
+    }
+    return text;
+}
+
 /* "unexpected key 'a', 'b'": all of them at once. */
 static int refuse_keys(PyObject *options, const char *class_name, const char *const *names, size_t count)
 {
@@ -29,7 +40,10 @@ static int refuse_keys(PyObject *options, const char *class_name, const char *co
     }
     if (unknown == NULL)
         return 0;
-    PyErr_Format(PyExc_TypeError, "%s got an unexpected option: %U", class_name, unknown);
+    PyObject *known = list_options(names, count);
+    if (known != NULL)
+        PyErr_Format(PyExc_TypeError, "%s got an unexpected option: %U; there are: %U", class_name, unknown, known);
+    Py_XDECREF(known);
     Py_DECREF(unknown);
     return -1;
 }

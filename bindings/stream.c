@@ -428,6 +428,12 @@ static int wait_for_event(module_state *state, cc_stream *core, PyObject *event)
 static int wait_for_stream(module_state *state, cc_stream *core, PyObject *stream)
 {
     cc_stream *other;
+    if (!Py_IS_TYPE(stream, state->stream_type) && !PyObject_HasAttrString(stream, "__cuda_stream__")) {
+        PyErr_Format(PyExc_TypeError,
+                     "event_or_stream must be an Event, a Stream or an object with __cuda_stream__(), not %.100s",
+                     Py_TYPE(stream)->tp_name);
+        return -1;
+    }
     if (stream_from_object(state, stream, &other) < 0)
         return -1;
     cc_error error;

@@ -321,3 +321,14 @@ def test_pickling_is_refused(stream):
 
     with pytest.raises(TypeError):
         pickle.dumps(stream)
+
+
+def test_wait_names_what_it_takes(stream):
+    for wrong in (5, None):
+        with pytest.raises(TypeError, match="must be an Event, a Stream or an object with __cuda_stream__"):
+            stream.wait(wrong)
+
+
+def test_unknown_options_list_the_known(device):
+    with pytest.raises(TypeError, match="'color'; there are: nonblocking, priority"):
+        device.create_stream(options={"color": 1})
