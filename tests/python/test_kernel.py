@@ -1,5 +1,6 @@
 """Kernel: arguments, attributes, occupancy, wrapping."""
 
+import pickle
 import weakref
 
 import pytest
@@ -141,3 +142,13 @@ def test_occupancy(device, module):
     assert limited <= 128
     free = occupancy.available_dynamic_shared_memory_per_block(1, 256)
     assert 0 < free <= device.properties.max_shared_memory_per_multiprocessor
+
+
+def test_results_can_be_pickled(device, compile):
+    kernel = compile(SOURCE).get_kernel("mixed")
+    for value in (*kernel.arguments_info, kernel.occupancy.max_potential_block_size(0, 0), device.compute_capability):
+        again = pickle.loads(pickle.dumps(value))
+        assert again == value
+        assert type(again) is type(value)
+    info = kernel.arguments_info[0]
+    assert pickle.loads(pickle.dumps(info)).type == info.type
