@@ -320,6 +320,27 @@ static PyObject *read_source(PyObject *code)
     return source;
 }
 
+/* The first name that is no field is refused with a list of those that are; __init__ names only the wrong one. */
+static int check_option_names(PyObject *class, PyObject *given)
+{
+    PyObject *fields = PyObject_GetAttrString(class, "__dataclass_fields__");
+    PyObject *name, *value;
+    Py_ssize_t at = 0;
+    int known = fields == NULL ? -1 : 1;
+    while (known == 1 && PyDict_Next(given, &at, &name, &value))
+        known = PyDict_Contains(fields, name);
+    if (known == 0) {
+        PyObject *separator = PyUnicode_FromString(", ");
+        PyObject *listed = separator == NULL ? NULL : PyUnicode_Join(separator, fields);
+        if (listed != NULL)
+            PyErr_Format(PyExc_TypeError, "ProgramOptions got an unexpected option: %R; there are: %U", name, listed);
+        Py_XDECREF(listed);
+        Py_XDECREF(separator);
+    }
+    Py_XDECREF(fields);
+    return known == 1 ? 0 : -1;
+}
+
 /* A ProgramOptions of what the user gave: itself, a dict of its fields, or None. New reference. */
 static PyObject *read_options(PyObject *given)
 {
@@ -330,7 +351,8 @@ static PyObject *read_options(PyObject *given)
     if (class == NULL)
         return NULL;
     if (given == NULL || PyDict_Check(given)) {
-        options = PyObject_VectorcallDict(class, NULL, 0, given);
+        if (given == NULL || check_option_names(class, given) == 0)
+            options = PyObject_VectorcallDict(class, NULL, 0, given);
     } else {
         const int fits = PyObject_IsInstance(given, class);
         if (fits == 1)

@@ -216,3 +216,8 @@ def test_default_execution_space(device):
     with pytest.raises(CompileError):
         ptx(source)
     assert "k" in ptx(source, device_as_default_execution_space=True)
+
+
+def test_an_unknown_option_lists_the_known():
+    with pytest.raises(TypeError, match=r"unexpected option: 'colour'; there are: name, arch, .*no_cache"):
+        Program("", "c++", {"arch": "sm_80", "colour": 1})
