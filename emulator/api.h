@@ -328,6 +328,8 @@ uint64_t em_heap_count(em_memory kind);                                     /* l
 /* The calling thread's account of why the call in progress fails; returns `code`. */
 int em_explain(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 em_detail *em_thread_detail(void);   /* for em_* functions that fill one: marks it as written by this call */
+/* CUDA_ERROR_NOT_READY is an answer that needs no account; that of an earlier failure must not stand for it. */
+void em_forget_failure(void);
 const char *em_error_name(int code); /* "CUDA_ERROR_..." or NULL */
 const char *em_error_text(int code);
 
@@ -346,8 +348,11 @@ void em_call_ends(const char *name, CUresult status, const char *format, ...) __
 #define EM_CALL(name, call, format, arguments)                                                                         \
     do {                                                                                                               \
         CUresult em_status = (CUresult)(call);                                                                         \
-        if (__builtin_expect(em_status != CUDA_SUCCESS || em_tracing, 0))                                              \
+        if (__builtin_expect(em_status != CUDA_SUCCESS || em_tracing, 0)) {                                            \
+            if (em_status == CUDA_ERROR_NOT_READY)                                                                     \
+                em_forget_failure();                                                                                   \
             em_call_ends(#name, em_status, format, EM_UNWRAP arguments);                                               \
+        }                                                                                                              \
         return em_status;                                                                                              \
     } while (0)
 

@@ -1,7 +1,11 @@
 /* Streams and events of a real driver or of the emulator. */
 #include "check.h"
 
+#include <cudaTypedefs.h>
+#include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 
 static cc_error error;
 static check_device on;
@@ -106,6 +110,42 @@ static void test_elapsed(void)
     cc_event_release(unrecorded);
 }
 
+static void CUDA_CB hold(void *flag)
+{
+    while (!atomic_load((atomic_bool *)flag))
+        sched_yield();
+}
+
+/* What is told of a failure that was dealt with does not come back with the next one. */
+static void test_account_of_an_earlier_failure(void)
+{
+    cc_event *start, *end;
+    cc_buffer *buffer;
+    float milliseconds;
+    atomic_bool go = false;
+    void *driver = dlopen(cc_driver_path(), RTLD_NOW | RTLD_NOLOAD);
+    PFN_cuLaunchHostFunc_v10000 launch_host_function = NULL;
+    CHECK(driver != NULL);
+    *(void **)&launch_host_function = dlsym(driver, "cuLaunchHostFunc");
+    MUST(cc_event_create(on.context, CU_EVENT_DEFAULT, &start, &error));
+    MUST(cc_event_create(on.context, CU_EVENT_DEFAULT, &end, &error));
+    MUST(cc_event_record(start, on.stream, &error));
+    CHECK_INT(launch_host_function(cc_stream_native(on.stream), hold, &go), CUDA_SUCCESS);
+    MUST(cc_event_record(end, on.stream, &error));
+    CHECK_INT(cc_buffer_allocate(on.pool, (size_t)1 << 50, on.stream, &buffer, &error), -1);
+    CHECK_INT(error.code, CUDA_ERROR_OUT_OF_MEMORY);
+    CHECK_INT(cc_event_elapsed(start, end, &milliseconds, &error), -1);
+    CHECK_INT(error.code, CUDA_ERROR_NOT_READY);
+    CHECK_TEXT(error.text, "CUDA_ERROR_NOT_READY in cuEventElapsedTime: device not ready. Work queued before it is not "
+                           "finished: synchronise first. The end event is not done");
+    CHECK(!strchr(error.text, '\n'));
+    atomic_store(&go, true);
+    MUST(cc_stream_synchronize(on.stream, &error));
+    cc_event_release(start);
+    cc_event_release(end);
+    dlclose(driver);
+}
+
 /* 128 MiB of fills in one stream, then a byte in another that waits for it: the order holds, both by event and by
  * stream. */
 static void test_order(void)
@@ -176,8 +216,13 @@ static void test_threads(void)
     }
 }
 
-static const check_test tests[] = {TEST(test_create),  TEST(test_wrapped), TEST(test_default_streams),
-                                   TEST(test_elapsed), TEST(test_order),   TEST(test_threads)};
+static const check_test tests[] = {TEST(test_create),
+                                   TEST(test_wrapped),
+                                   TEST(test_default_streams),
+                                   TEST(test_elapsed),
+                                   TEST(test_account_of_an_earlier_failure),
+                                   TEST(test_order),
+                                   TEST(test_threads)};
 
 int main(void)
 {
