@@ -1,6 +1,7 @@
 /* The only place where a CUresult or an nvrtcResult becomes a cc_error. */
 #include "internal.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,9 +62,22 @@ static void append(cc_error *error, const char *format, va_list arguments)
         memcpy(error->text + sizeof error->text - 4, "...", 4);
 }
 
+/* What follows a blank or a new line and begins with a capital is a sentence: the one before it has to be over. The
+ * texts of drivers and of the emulator end as they please. */
+static void end_sentence(cc_error *error, const char *next)
+{
+    size_t length = strlen(error->text);
+    if ((next[0] != ' ' && next[0] != '\n') || !isupper((unsigned char)next[1]) || !length)
+        return;
+    char last = error->text[length - 1];
+    if (!strchr(".!?:;,", last) && !isspace((unsigned char)last) && length + 1 < sizeof error->text)
+        memcpy(error->text + length, ".", 2);
+}
+
 int cc__explain(cc_error *error, const char *format, ...)
 {
     if (error) {
+        end_sentence(error, format);
         va_list arguments;
         va_start(arguments, format);
         append(error, format, arguments);
@@ -101,6 +115,30 @@ int cc__fail_memory(cc_error *error)
     return cc__fail(error, CC_NO_HOST_MEMORY, NULL);
 }
 
+bool cc__is_lost(CUresult code)
+{
+    switch ((int)code) {
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Waiting and asking are where a kernel's own failure comes out; any other call has nothing to do with it. */
+static bool tells_of_work(const char *function)
+{
+    return strstr(function, "Synchronize") || strstr(function, "Query");
+}
+
 int cc__fail_driver(cc_error *error, CUresult code, const char *function)
 {
     if (!error)
@@ -113,7 +151,11 @@ int cc__fail_driver(cc_error *error, CUresult code, const char *function)
 
     start(error, CC_DOMAIN_DRIVER, (int)code, cc__driver_error_name(code), function);
     const char *text = cc__driver_error_text(code);
-    cc__explain(error, "%s in %s%s%s.", error->name, function, text ? ": " : "", text ? text : "");
+    size_t length = text ? strlen(text) : 0;
+    cc__explain(error, "%s in %s%s%s%s", error->name, function, text ? ": " : "", text ? text : "",
+                length && text[length - 1] == '.' ? "" : ".");
+    if (cc__is_lost(code) && !tells_of_work(function))
+        cc__explain(error, " An earlier kernel failed: this process cannot use the device any more, start a new one.");
     if (detail[0])
         return cc__explain(error, "\n%s", detail); /* knows better than the general advice */
     const char *advice = advice_of(code);

@@ -56,7 +56,10 @@ CC__COLD int cc__fail_memory(cc_error *error);
 CC__COLD int cc__fail_driver(cc_error *error, CUresult code, const char *function);
 CC__COLD int cc__fail_needs_driver(cc_error *error, const char *function);
 CC__COLD int cc__fail_nvrtc(cc_error *error, int code, const char *name, const char *function);
-/* Appends to the text of an error that is filled already; returns -1. */
+/* The codes that a kernel's failure leaves in its context: every later call there gives the same one. */
+CC__COLD bool cc__is_lost(CUresult code);
+/* Appends to the text of an error that is filled already; returns -1. A format that begins with a blank or a new line
+ * and a capital is a sentence of its own: the one before gets its full stop where it lacks one. */
 CC__COLD int cc__explain(cc_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Static strings. The name is never NULL; the text is where no driver answers. */
@@ -153,9 +156,9 @@ bool cc__device_flag(cc_device *device, CUdevice_attribute attribute); /* false 
 struct cc_stream {
     cc__count count;
     CUstream native;
-    uint64_t serial; /* tells a stream from a later one of the same handle */
+    uint64_t serial;               /* tells a stream from a later one of the same handle */
     _Atomic(cc_context *) context; /* NULL: found at first need; stays NULL for the default streams */
-    bool owned, is_default; /* is_default: of whatever context is current */
+    bool owned, is_default;        /* is_default: of whatever context is current */
     cc_release_function release;
     void *owner;
 };

@@ -234,6 +234,8 @@ int cc_launch(const cc_launch_config *config, cc_stream *stream, cc_kernel *kern
     if (CC__LIKELY(code == CUDA_SUCCESS))
         return 0;
     cc__fail_driver(error, code, special ? "cuLaunchKernelEx" : "cuLaunchKernel");
+    if (cc__is_lost(code))
+        return -1; /* not this kernel's doing */
     return cc__explain(error, "\nThe kernel is %s, its grid %u x %u x %u, its block %u x %u x %u.", kernel->name,
                        config->grid[0], config->grid[1], config->grid[2], config->block[0], config->block[1],
                        config->block[2]);

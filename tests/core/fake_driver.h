@@ -13,7 +13,7 @@ typedef struct fake_state {
     int fail_call;         /* the number of the call to fail, counted from 1; 0: none */
     const char *fail_name; /* or every call of this function */
     CUresult fail_code;
-    bool load_lazily;      /* loading code that is nonsense succeeds, getting its kernel does not */
+    bool load_lazily;     /* loading code that is nonsense succeeds, getting its kernel does not */
     const char *absent;   /* entry point that the resolver denies */
     bool emulator_detail; /* offer cuEmulatorErrorDetail */
     int live_streams, live_events, live_pools, live_buffers, live_libraries;

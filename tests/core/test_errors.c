@@ -53,6 +53,46 @@ static void test_emulator_detail(void)
           0);
 }
 
+static void test_sentences_end(void)
+{
+    cc_error error;
+    cc__fail(&error, CC_INVALID, "the maximum is 0 (0: none)");
+    cc__explain(&error, " Asked for %d bytes", 7);
+    cc__explain(&error, "; the pool holds %d", 8);
+    cc__explain(&error, ".");
+    cc__explain(&error, "\nThe end.");
+    CHECK(strcmp(error.text, "the maximum is 0 (0: none). Asked for 7 bytes; the pool holds 8.\nThe end.") == 0);
+    cc__fail(&error, CC_INVALID, "there is none");
+    cc__explain(&error, " in this code");
+    CHECK(strcmp(error.text, "there is none in this code") == 0);
+    /* never past the end */
+    cc__fail(&error, CC_INVALID, "x");
+    for (int i = 0; i < 1000; i++)
+        cc__explain(&error, " Xyz");
+    CHECK_INT(strlen(error.text), sizeof error.text - 1);
+    CHECK(strcmp(error.text + sizeof error.text - 4, "...") == 0);
+}
+
+static void test_lost_context(void)
+{
+    static const int codes[] = {700, 702, 710, 714, 715, 716, 717, 718, 719};
+    static const char sentence[] =
+        " An earlier kernel failed: this process cannot use the device any more, start a new one.";
+    cc_error error;
+    fake_reset();
+    MUST(fake_open(&error));
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        cc__fail_driver(&error, (CUresult)codes[i], "cuMemAllocFromPoolAsync");
+        CHECK_TEXT(error.text, sentence);
+        cc__fail_driver(&error, (CUresult)codes[i], "cuStreamSynchronize");
+        CHECK(!strstr(error.text, sentence));
+        cc__fail_driver(&error, (CUresult)codes[i], "cuEventQuery");
+        CHECK(!strstr(error.text, sentence));
+    }
+    cc__fail_driver(&error, CUDA_ERROR_OUT_OF_MEMORY, "cuMemAllocFromPoolAsync");
+    CHECK(!strstr(error.text, sentence));
+}
+
 static void test_long_text_is_cut(void)
 {
     cc_error error;
@@ -65,6 +105,7 @@ static void test_long_text_is_cut(void)
     CHECK_INT(error.text[0], 0);
 }
 
-static const check_test tests[] = {TEST(test_core_errors), TEST(test_names_without_a_driver), TEST(test_driver_errors),
-                                   TEST(test_emulator_detail), TEST(test_long_text_is_cut)};
+static const check_test tests[] = {
+    TEST(test_core_errors),   TEST(test_names_without_a_driver), TEST(test_driver_errors),   TEST(test_emulator_detail),
+    TEST(test_sentences_end), TEST(test_lost_context),           TEST(test_long_text_is_cut)};
 CHECK_MAIN(tests)

@@ -52,6 +52,13 @@ int main(void)
     printf("%s\n", error.text);
     CHECK_INT(cc_event_synchronize(event, &error), -1); /* the error stays */
 
+    /* a kernel that has done nothing wrong */
+    CHECK_INT(cc_launch(&config, on.stream, kernel, slots, &error), -1);
+    CHECK_INT(error.code, CUDA_ERROR_ILLEGAL_ADDRESS);
+    CHECK_TEXT(error.text, "An earlier kernel failed: this process cannot use the device any more");
+    CHECK(!strstr(error.text, "The kernel is store, its grid"));
+    printf("%s\n", error.text);
+
     cc_context_collect(on.context, true);
     CHECK(!cc_context_has_pending(on.context));
     if (handed_over)
