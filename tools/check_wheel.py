@@ -10,7 +10,12 @@ import venv
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-WANTED = ("cuda_core/__init__.py", "cuda_core/py.typed", "cuda_core/_core.pyi", "cuda_core/libcuda_core_emulator.so")
+WANTED = (
+    "cuda_core/__init__.py",
+    "cuda_core/py.typed",
+    "cuda_core/_core.pyi",
+    "cuda_core/emulator/libcuda_core_emulator.so",
+)
 OF_A_TOOLKIT = ("PYTHONPATH", "CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH")
 USES_HEADERS = """
 from cuda_core import Device, LaunchConfig, Program, launch
