@@ -65,7 +65,7 @@ static uint32_t place_in(const fragment *held, unsigned reg, unsigned lane, unsi
     return held->rows[reg] + lane * held->width + element * held->size;
 }
 
-/* ---- one instruction of each kind --------------------------------------------------------------------------------- */
+/* ---- one instruction of each kind ------------------------------------------------------------------------------- */
 
 static draft *emit(lowering *self, em_handlers handlers, const void *what)
 {
@@ -94,7 +94,7 @@ static em_permutation *new_permutation(lowering *self, unsigned count, unsigned 
     return made;
 }
 
-/* ---- products -------------------------------------------------------------------------------------------------------- */
+/* ---- products --------------------------------------------------------------------------------------------------- */
 
 /* Which element of a fragment stands for which of the matrix. */
 typedef uint32_t placing(const fragment *held, unsigned m, unsigned row, unsigned column, unsigned columns);
@@ -170,8 +170,8 @@ static em_product *new_product(lowering *self, const product_shape *shape, const
 {
     const unsigned m = shape->m, n = shape->n, k = shape->k, is_wmma = shape->is_wmma;
     if (!has_room(&parts[0], m * n, is_wmma) || !has_room(&parts[1], m * k, is_wmma) ||
-        !has_room(&parts[2], k * n, is_wmma) || !has_room(&parts[3], m * n, is_wmma) ||
-        m * n > EM_MATRIX_ELEMENTS || m * k > EM_MATRIX_ELEMENTS || k * n > EM_MATRIX_ELEMENTS) {
+        !has_room(&parts[2], k * n, is_wmma) || !has_room(&parts[3], m * n, is_wmma) || m * n > EM_MATRIX_ELEMENTS ||
+        m * k > EM_MATRIX_ELEMENTS || k * n > EM_MATRIX_ELEMENTS) {
         em_refuse(self, "in this shape");
         return NULL;
     }
@@ -248,9 +248,8 @@ static void lower_product(lowering *self, bool is_wmma)
 {
     const ptx_instruction *at = self->at;
     const unsigned type_count = at->mnemonic->type_count;
-    product_shape shape = {at->mnemonic->shape[0], at->mnemonic->shape[1], at->mnemonic->shape[2],
-                           ptx_type_of(at, 0),     ptx_type_of(at, 1),     ptx_type_of(at, 2),
-                           ptx_type_of(at, 3),     is_wmma};
+    product_shape shape = {at->mnemonic->shape[0], at->mnemonic->shape[1], at->mnemonic->shape[2], ptx_type_of(at, 0),
+                           ptx_type_of(at, 1),     ptx_type_of(at, 2),     ptx_type_of(at, 3),     is_wmma};
     if (is_wmma && type_count == 2) { /* wmma of f16 names only d and c */
         shape.c = shape.a;
         shape.a = shape.b = PTX_F16;
@@ -274,7 +273,7 @@ static void lower_product(lowering *self, bool is_wmma)
     fragment_done(self, &parts[0]);
 }
 
-/* ---- lines of memory ------------------------------------------------------------------------------------------------- */
+/* ---- lines of memory -------------------------------------------------------------------------------------------- */
 
 /* `count` lines, `parts` accesses of `bytes` each, one lane a line; lanes beyond repeat them, so what is written must
  * stand in all of them. */
@@ -286,7 +285,8 @@ typedef struct lines {
 } lines;
 
 /* Lines are `stride_row` times `stride_bits` apart. */
-static bool get_lines(lowering *self, const ptx_operand *address, uint32_t stride_row, unsigned stride_bits, lines *made)
+static bool get_lines(lowering *self, const ptx_operand *address, uint32_t stride_row, unsigned stride_bits,
+                      lines *made)
 {
     if (!em_address(self, address, (ptx_space)self->at->mnemonic->space, &made->where))
         return false;
@@ -329,7 +329,7 @@ static uint32_t place_in_line(const lines *memory, unsigned line, unsigned offse
     return memory->rows[offset / memory->bytes] + line * memory->bytes + offset % memory->bytes;
 }
 
-/* ---- ldmatrix, stmatrix, movmatrix: 8 by 8 halves ------------------------------------------------------------------ */
+/* ---- ldmatrix, stmatrix, movmatrix: 8 by 8 halves --------------------------------------------------------------- */
 
 /* Where half (row, column) of matrix `reg` is held: lanes 4 row to 4 row + 3, or, transposed, by columns. */
 static uint32_t place_of_half(const fragment *held, unsigned reg, unsigned row, unsigned column, bool transposed)
@@ -391,7 +391,7 @@ static void lower_movmatrix(lowering *self)
         fragment_done(self, &to);
 }
 
-/* ---- wmma.load, wmma.store ------------------------------------------------------------------------------------------- */
+/* ---- wmma.load, wmma.store -------------------------------------------------------------------------------------- */
 
 /* Rows and columns of the operand that the instruction names, in elements. */
 static void wmma_shape(const ptx_instruction *at, unsigned *rows, unsigned *columns, bool *along_columns)
@@ -412,8 +412,8 @@ static unsigned wmma_number(unsigned line, unsigned position, unsigned rows, uns
 }
 
 /* From memory every place of the fragment is filled, some elements more than once. */
-static void wmma_moves(em_permutation *moved, const lines *memory, const fragment *held, unsigned rows, unsigned columns,
-                       bool along_columns, bool lines_are_columns, bool writes)
+static void wmma_moves(em_permutation *moved, const lines *memory, const fragment *held, unsigned rows,
+                       unsigned columns, bool along_columns, bool lines_are_columns, bool writes)
 {
     const unsigned elements = rows * columns, length = elements / memory->count;
     const unsigned copies = writes ? EM_LANES / memory->count : held->count * each_of(held) * EM_LANES / elements;
@@ -474,7 +474,7 @@ static void lower_wmma_access(lowering *self, bool writes)
         fragment_done(self, &held);
 }
 
-/* ---- cp.async -------------------------------------------------------------------------------------------------------- */
+/* ---- cp.async --------------------------------------------------------------------------------------------------- */
 
 /* Done at once, which a program that waits as it must cannot tell: a fetch into a row, and a store. */
 static void lower_copy(lowering *self)

@@ -21,7 +21,7 @@ typedef struct em_permutation {
 } em_permutation;
 
 enum {
-    EM_MATRIX_ELEMENTS = 512,     /* of the largest operand */
+    EM_MATRIX_ELEMENTS = 512, /* of the largest operand */
     EM_PERMUTED_ELEMENTS = 1024,
 };
 
@@ -29,9 +29,11 @@ enum {
 typedef struct em_matrix_table {
     em_handlers multiply_float, multiply_double, multiply_integer; /* imm: em_product */
     em_handlers permute;                                           /* imm: em_permutation */
-    /* Lane l gets the address a of lane (l modulo aux) and that many times b (u32) times imm bits more: of 32 or 64 bits. */
+    /* Lane l gets the address a of lane (l modulo aux) and that many times b (u32) times imm bits more: of 32 or 64
+     * bits. */
     em_handlers addresses[2];
-    /* cp.async: `1 << aux` bytes at [a + imm] to row d. Row b: how many to read, the rest are zeros; predicate c: none. */
+    /* cp.async: `1 << aux` bytes at [a + imm] to row d. Row b: how many to read, the rest are zeros; predicate c: none.
+     */
     em_handlers fetch;
 } em_matrix_table;
 

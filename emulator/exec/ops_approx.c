@@ -11,7 +11,7 @@ EM_INLINE double odd_series(double y, double c3, double c5, double c7, double c9
     return y + y * s * (c3 + s * (c5 + s * (c7 + s * (c9 + s * (c11 + s * c13)))));
 }
 
-/* ---- ex2, lg2 ---------------------------------------------------------------------------------------------------- */
+/* ---- ex2, lg2 --------------------------------------------------------------------------------------------------- */
 
 /* 2^n for -1022 <= n <= 1023 as a double holds it. */
 EM_INLINE double power_of_two(double n)
@@ -52,12 +52,12 @@ EM_INLINE double log2_of(double x)
 EM_INLINE float lg2(float x)
 {
     const float logarithm = (float)log2_of((double)x);
-    const float at_limit = x == 0.0f ? -__builtin_inff() : x;                 /* infinity and NaN as they are */
+    const float at_limit = x == 0.0f ? -__builtin_inff() : x; /* infinity and NaN as they are */
     const float finite = x > 0.0f && x <= 0x1.fffffep127f ? logarithm : at_limit;
     return em_canonical(x < 0.0f ? em_float_of(EM_F32_NAN) : finite);
 }
 
-/* ---- sin, cos ---------------------------------------------------------------------------------------------------- */
+/* ---- sin, cos --------------------------------------------------------------------------------------------------- */
 
 /* The hardware takes turns: x / 2 pi as an f32 rounded toward zero. So large arguments lose what it loses. */
 EM_INLINE double turns_of(float x)
@@ -90,7 +90,7 @@ EM_INLINE float cosine(float x)
     return em_canonical((float)sine_of_turns(0.25 - (turns < 0.0 ? -turns : turns)));
 }
 
-/* ---- tanh ------------------------------------------------------------------------------------------------------------ */
+/* ---- tanh ------------------------------------------------------------------------------------------------------- */
 
 EM_INLINE float hyperbolic_tangent(float x)
 {
@@ -102,7 +102,7 @@ EM_INLINE float hyperbolic_tangent(float x)
     return em_canonical(x == x ? em_float_of(em_bits_of_float(result) | (em_bits_of_float(x) & 0x80000000u)) : x);
 }
 
-/* ---- reciprocals, roots, quotients ---------------------------------------------------------------------------------- */
+/* ---- reciprocals, roots, quotients ------------------------------------------------------------------------------ */
 
 EM_INLINE float reciprocal(float x)
 {
@@ -148,7 +148,7 @@ EM_INLINE double reciprocal_root_f64(double x)
     return result == result ? result : nan;
 }
 
-/* ---- handlers -------------------------------------------------------------------------------------------------------- */
+/* ---- handlers --------------------------------------------------------------------------------------------------- */
 
 #define APPROXIMATE(name, function)                                                                                    \
     EM_UNARY(name, float, float, function(a))                                                                          \
@@ -198,7 +198,7 @@ HALVES(tanh_bf16, tanh_bf16_of)
 HALVES(ex2_f16, ex2_f16_of)
 HALVES(ex2_bf16, ex2_bf16_of)
 
-/* ---- the table ---------------------------------------------------------------------------------------------------- */
+/* ---- the table -------------------------------------------------------------------------------------------------- */
 
 #define FORMS(name, opcode)                                                                                            \
     EM_FORM(name##_f32, opcode, EM_TYPES(F32), EM_MODIFIERS(APPROX)),                                                  \

@@ -69,9 +69,9 @@ EM_INLINE bool is_shared(const em_warp *warp, const void *pointer)
         return EM_GO;                                                                                                  \
     }
 
-/* ---- integers -------------------------------------------------------------------------------------------------------- */
+/* ---- integers --------------------------------------------------------------------------------------------------- */
 
-#define LESSER(T, x, y) ((T)(x) < (T)(y) ? (x) : (y))
+#define LESSER(T, x, y)  ((T)(x) < (T)(y) ? (x) : (y))
 #define GREATER(T, x, y) ((T)(x) > (T)(y) ? (x) : (y))
 
 ATOMIC_DIRECT(atom_add_32, uint32_t, __atomic_fetch_add, old + b)
@@ -98,7 +98,7 @@ ATOMIC(atom_cas_16, uint16_t, old == b ? c : old)
 ATOMIC(atom_cas_32, uint32_t, old == b ? c : old)
 ATOMIC(atom_cas_64, uint64_t, old == b ? c : old)
 
-/* ---- floats ------------------------------------------------------------------------------------------------------------ */
+/* ---- floats ----------------------------------------------------------------------------------------------------- */
 
 /* f32 in global memory is flushed, operands and sum, in shared memory it is not. f64 in global memory hands a NaN on
  * as it is, the operand's before the one in memory; in shared memory memory's first, quieted. */
@@ -156,7 +156,7 @@ ATOMIC_HALVES(atom_add, PTX_MOD_ADD)
 ATOMIC_HALVES(atom_min, PTX_MOD_MIN)
 ATOMIC_HALVES(atom_max, PTX_MOD_MAX)
 
-/* ---- 128 bits ----------------------------------------------------------------------------------------------------------- */
+/* ---- 128 bits --------------------------------------------------------------------------------------------------- */
 
 typedef unsigned __int128 wide;
 
@@ -203,7 +203,7 @@ EM_OP_STATUS(atom_exch_128)
     return EM_GO;
 }
 
-/* ---- the table ---------------------------------------------------------------------------------------------------- */
+/* ---- the table -------------------------------------------------------------------------------------------------- */
 
 #define FORM(name, type, ...)                                                                                          \
     EM_FORM_ONE(name, ATOM, EM_TYPES(type), EM_MODIFIERS(__VA_ARGS__)),                                                \
@@ -213,37 +213,15 @@ EM_OP_STATUS(atom_exch_128)
         FORM(name##_bf16x2, BF16X2, word, NOFTZ)
 
 const em_form EM_ISA_NAME(em_forms_atomic)[] = {
-    FORM(atom_add_32, U32, ADD),
-    FORM(atom_add_32, S32, ADD),
-    FORM(atom_add_64, U64, ADD),
-    FORM(atom_add_64, S64, ADD),
-    FORM(atom_add_f32, F32, ADD),
-    FORM(atom_add_f64, F64, ADD),
-    FORM(atom_and_32, B32, AND),
-    FORM(atom_and_64, B64, AND),
-    FORM(atom_or_32, B32, OR),
-    FORM(atom_or_64, B64, OR),
-    FORM(atom_xor_32, B32, XOR),
-    FORM(atom_xor_64, B64, XOR),
-    FORM(atom_exch_32, B32, EXCH),
-    FORM(atom_exch_64, B64, EXCH),
-    FORM(atom_exch_128, B128, EXCH),
-    FORM(atom_min_u32, U32, MIN),
-    FORM(atom_min_s32, S32, MIN),
-    FORM(atom_min_u64, U64, MIN),
-    FORM(atom_min_s64, S64, MIN),
-    FORM(atom_max_u32, U32, MAX),
-    FORM(atom_max_s32, S32, MAX),
-    FORM(atom_max_u64, U64, MAX),
-    FORM(atom_max_s64, S64, MAX),
-    FORM(atom_inc, U32, INC),
-    FORM(atom_dec, U32, DEC),
-    FORM(atom_cas_16, B16, CAS),
-    FORM(atom_cas_32, B32, CAS),
-    FORM(atom_cas_64, B64, CAS),
-    FORM(atom_cas_128, B128, CAS),
-    FORMS_HALVES(atom_add, ADD),
-    FORMS_HALVES(atom_min, MIN),
-    FORMS_HALVES(atom_max, MAX),
-    EM_FORM_END,
+    FORM(atom_add_32, U32, ADD),   FORM(atom_add_32, S32, ADD),   FORM(atom_add_64, U64, ADD),
+    FORM(atom_add_64, S64, ADD),   FORM(atom_add_f32, F32, ADD),  FORM(atom_add_f64, F64, ADD),
+    FORM(atom_and_32, B32, AND),   FORM(atom_and_64, B64, AND),   FORM(atom_or_32, B32, OR),
+    FORM(atom_or_64, B64, OR),     FORM(atom_xor_32, B32, XOR),   FORM(atom_xor_64, B64, XOR),
+    FORM(atom_exch_32, B32, EXCH), FORM(atom_exch_64, B64, EXCH), FORM(atom_exch_128, B128, EXCH),
+    FORM(atom_min_u32, U32, MIN),  FORM(atom_min_s32, S32, MIN),  FORM(atom_min_u64, U64, MIN),
+    FORM(atom_min_s64, S64, MIN),  FORM(atom_max_u32, U32, MAX),  FORM(atom_max_s32, S32, MAX),
+    FORM(atom_max_u64, U64, MAX),  FORM(atom_max_s64, S64, MAX),  FORM(atom_inc, U32, INC),
+    FORM(atom_dec, U32, DEC),      FORM(atom_cas_16, B16, CAS),   FORM(atom_cas_32, B32, CAS),
+    FORM(atom_cas_64, B64, CAS),   FORM(atom_cas_128, B128, CAS), FORMS_HALVES(atom_add, ADD),
+    FORMS_HALVES(atom_min, MIN),   FORMS_HALVES(atom_max, MAX),   EM_FORM_END,
 };

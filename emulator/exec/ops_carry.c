@@ -45,7 +45,7 @@
     }
 
 /* A sum wrapped where it is below a term, or equal to it with a carry in. */
-#define ADDED(a) (result < (a) || (carry != 0 && result == (a)))
+#define ADDED(a)           (result < (a) || (carry != 0 && result == (a)))
 #define NOT_BORROWED(a, b) ((a) > (b) || (carry != 0 && (a) == (b)))
 
 EM_INLINE uint32_t high_u32(uint32_t a, uint32_t b)

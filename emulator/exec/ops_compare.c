@@ -1,5 +1,5 @@
 /* setp, set, selp, slct, testp. A comparison of rows is a mask; the handlers differ in what they make of it. */
-#include "op.h"
+#include "rare.h"
 #include "values.h"
 
 /* Bit n from the top bit of byte n. */
@@ -88,7 +88,7 @@ EM_INLINE void set_row(const em_insn *insn, unsigned char *rows, em_mask results
         EM_PUT_PREDICATE(insn->e, joined(join, ~results, third));                                                      \
         EM_PUT_PREDICATE(insn->d, joined(join, results, third));                                                       \
     }                                                                                                                  \
-    EM_OP(set_##name)                                                                                                  \
+    EM_OP_RARE(set_##name)                                                                                             \
     {                                                                                                                  \
         const em_mask results = relation_##name(insn, rows);                                                           \
         set_row(insn, rows, joined(join_of(insn), results, EM_PREDICATE(insn->c)), mask, full);                        \
@@ -104,18 +104,18 @@ EM_INLINE void set_row(const em_insn *insn, unsigned char *rows, em_mask results
     COMPARE(ge_##type, T, a >= b)
 #define COMPARE_FLOAT(type, T, f)                                                                                      \
     COMPARE(eq_##type, T, f(a) == f(b))                                                                                \
-    COMPARE(ne_##type, T, f(a) < f(b) || f(a) > f(b))                                                               \
+    COMPARE(ne_##type, T, f(a) < f(b) || f(a) > f(b))                                                                  \
     COMPARE(lt_##type, T, f(a) < f(b))                                                                                 \
     COMPARE(le_##type, T, f(a) <= f(b))                                                                                \
     COMPARE(gt_##type, T, f(a) > f(b))                                                                                 \
     COMPARE(ge_##type, T, f(a) >= f(b))                                                                                \
-    COMPARE(equ_##type, T, !(f(a) < f(b) || f(a) > f(b)))                                                           \
+    COMPARE(equ_##type, T, !(f(a) < f(b) || f(a) > f(b)))                                                              \
     COMPARE(neu_##type, T, f(a) != f(b))                                                                               \
     COMPARE(ltu_##type, T, !(f(a) >= f(b)))                                                                            \
     COMPARE(leu_##type, T, !(f(a) > f(b)))                                                                             \
     COMPARE(gtu_##type, T, !(f(a) <= f(b)))                                                                            \
     COMPARE(geu_##type, T, !(f(a) < f(b)))                                                                             \
-    COMPARE(num_##type, T, a == a && b == b)                                                                        \
+    COMPARE(num_##type, T, a == a && b == b)                                                                           \
     COMPARE(nan_##type, T, a != a || b != b)
 #define AS_IT_IS(value) (value)
 
@@ -132,7 +132,7 @@ COMPARE_FLOAT(f32, float, AS_IT_IS)
 COMPARE_FLOAT(f32_ftz, float, em_flush)
 COMPARE_FLOAT(f64, double, AS_IT_IS)
 
-/* ---- halves: one handler a type, the comparison decided at run time ------------------------------------------------ */
+/* ---- halves: one handler a type, the comparison decided at run time --------------------------------------------- */
 
 typedef float widening(uint16_t half);
 
@@ -204,19 +204,19 @@ EM_INLINE em_mask relation_of_halves(const em_insn *insn, const unsigned char *r
 }
 
 #define COMPARE_HALVES(type, widen)                                                                                    \
-    EM_OP(setp_##type)                                                                                                 \
+    EM_OP_RARE(setp_##type)                                                                                            \
     {                                                                                                                  \
         const em_mask results = relation_of_halves(insn, rows, 0, 1, widen), third = EM_PREDICATE(insn->c);            \
         const ptx_modifier join = join_of(insn);                                                                       \
         EM_PUT_PREDICATE(insn->e, joined(join, ~results, third));                                                      \
         EM_PUT_PREDICATE(insn->d, joined(join, results, third));                                                       \
     }                                                                                                                  \
-    EM_OP(set_##type)                                                                                                  \
+    EM_OP_RARE(set_##type)                                                                                             \
     {                                                                                                                  \
         const em_mask results = relation_of_halves(insn, rows, 0, 1, widen);                                           \
         set_row(insn, rows, joined(join_of(insn), results, EM_PREDICATE(insn->c)), mask, full);                        \
     }                                                                                                                  \
-    EM_OP(setp_##type##x2)                                                                                             \
+    EM_OP_RARE(setp_##type##x2)                                                                                        \
     {                                                                                                                  \
         const em_mask low = relation_of_halves(insn, rows, 0, 2, widen), third = EM_PREDICATE(insn->c);                \
         const em_mask high = relation_of_halves(insn, rows, 1, 2, widen);                                              \
@@ -224,7 +224,7 @@ EM_INLINE em_mask relation_of_halves(const em_insn *insn, const unsigned char *r
         EM_PUT_PREDICATE(insn->e, joined(join, high, third));                                                          \
         EM_PUT_PREDICATE(insn->d, joined(join, low, third));                                                           \
     }                                                                                                                  \
-    EM_OP(set_##type##x2)                                                                                              \
+    EM_OP_RARE(set_##type##x2)                                                                                         \
     {                                                                                                                  \
         const ptx_modifier join = join_of(insn);                                                                       \
         const em_mask third = EM_PREDICATE(insn->c);                                                                   \
@@ -242,7 +242,7 @@ COMPARE_HALVES(f16, widen_f16)
 COMPARE_HALVES(f16_ftz_, widen_f16_ftz)
 COMPARE_HALVES(bf16, widen_bf16)
 
-/* ---- selection ------------------------------------------------------------------------------------------------------ */
+/* ---- selection -------------------------------------------------------------------------------------------------- */
 
 #define SELECT(name, T)                                                                                                \
     EM_OP(name)                                                                                                        \
@@ -272,7 +272,7 @@ EM_TERNARY(slct_16_f32_ftz, uint16_t, uint16_t, uint16_t, float, em_flush(c) >= 
 EM_TERNARY(slct_32_f32_ftz, uint32_t, uint32_t, uint32_t, float, em_flush(c) >= 0.0f ? a : b)
 EM_TERNARY(slct_64_f32_ftz, uint64_t, uint64_t, uint64_t, float, em_flush(c) >= 0.0f ? a : b)
 
-/* ---- testp ---------------------------------------------------------------------------------------------------------- */
+/* ---- testp ------------------------------------------------------------------------------------------------------ */
 
 #define TEST(name, T, expression)                                                                                      \
     EM_OP(name)                                                                                                        \
@@ -281,7 +281,7 @@ EM_TERNARY(slct_64_f32_ftz, uint64_t, uint64_t, uint64_t, float, em_flush(c) >= 
         _Alignas(32) uint8_t bytes[EM_LANES];                                                                          \
         EM_EACH_LANE                                                                                                   \
         {                                                                                                              \
-            const T a = a_row[lane] & (T)~((T)1 << (8 * sizeof(T) - 1));                                               \
+            const T a = a_row[lane] & (T) ~((T)1 << (8 * sizeof(T) - 1));                                              \
             bytes[lane] = (expression) ? 0xff : 0;                                                                     \
         }                                                                                                              \
         const em_mask results = mask_of_bytes(bytes);                                                                  \
@@ -293,24 +293,24 @@ EM_TERNARY(slct_64_f32_ftz, uint64_t, uint64_t, uint64_t, float, em_flush(c) >= 
     TEST(testp_infinite_##type, T, a == (infinity))                                                                    \
     TEST(testp_number_##type, T, a <= (infinity))                                                                      \
     TEST(testp_notanumber_##type, T, a > (infinity))                                                                   \
-    TEST(testp_normal_##type, T, a < (infinity) && (a >= (least) || a == 0))                                       \
+    TEST(testp_normal_##type, T, a < (infinity) && (a >= (least) || a == 0))                                           \
     TEST(testp_subnormal_##type, T, a < (least) && a != 0)
 TESTS(f32, uint32_t, 0x7f800000u, 0x00800000u)
 TESTS(f64, uint64_t, 0x7ff0000000000000ull, 0x0010000000000000ull)
 
-/* ---- the table ---------------------------------------------------------------------------------------------------- */
+/* ---- the table -------------------------------------------------------------------------------------------------- */
 
 /* One comparison of one type: setp with and without a join; set to each result type. `...`: further modifiers. */
-#define FORMS_JOINED(handler, opcode, type, other, word, ...)                                                          \
-    EM_FORM(handler, opcode, EM_TYPES(type, other), EM_MODIFIERS(word, AND, __VA_ARGS__)),                             \
-        EM_FORM(handler, opcode, EM_TYPES(type, other), EM_MODIFIERS(word, OR, __VA_ARGS__)),                          \
-        EM_FORM(handler, opcode, EM_TYPES(type, other), EM_MODIFIERS(word, XOR, __VA_ARGS__))
+#define FORMS_JOINED(form, handler, opcode, type, other, word, ...)                                                    \
+    form(handler, opcode, EM_TYPES(type, other), EM_MODIFIERS(word, AND, __VA_ARGS__)),                                \
+        form(handler, opcode, EM_TYPES(type, other), EM_MODIFIERS(word, OR, __VA_ARGS__)),                             \
+        form(handler, opcode, EM_TYPES(type, other), EM_MODIFIERS(word, XOR, __VA_ARGS__))
 #define FORMS_SET(handler, result, type, word, ...)                                                                    \
-    EM_FORM(handler, SET, EM_TYPES(result, type), EM_MODIFIERS(word, __VA_ARGS__)),                                    \
-        FORMS_JOINED(handler, SET, result, type, word, __VA_ARGS__)
+    EM_FORM_ONE(handler, SET, EM_TYPES(result, type), EM_MODIFIERS(word, __VA_ARGS__)),                                \
+        FORMS_JOINED(EM_FORM_ONE, handler, SET, result, type, word, __VA_ARGS__)
 #define FORMS_COMPARISON(name, type, word, ...)                                                                        \
     EM_FORM(setp_##name, SETP, EM_TYPES(type), EM_MODIFIERS(word, __VA_ARGS__)),                                       \
-        FORMS_JOINED(setp_joined_##name, SETP, type, NO_TYPE, word, __VA_ARGS__),                                     \
+        FORMS_JOINED(EM_FORM, setp_joined_##name, SETP, type, NO_TYPE, word, __VA_ARGS__),                             \
         FORMS_SET(set_##name, U32, type, word, __VA_ARGS__), FORMS_SET(set_##name, S32, type, word, __VA_ARGS__),      \
         FORMS_SET(set_##name, F32, type, word, __VA_ARGS__)
 #define FORMS_EQUALITY(bits, type)                                                                                     \
@@ -331,10 +331,10 @@ TESTS(f64, uint64_t, 0x7ff0000000000000ull, 0x0010000000000000ull)
         FORMS_COMPARISON(num_##name, type, NUM, __VA_ARGS__), FORMS_COMPARISON(nan_##name, type, NAN, __VA_ARGS__)
 /* Halves: every result type that set knows, every comparison. */
 #define FORMS_HALF(name, type, packed, word, ...)                                                                      \
-    EM_FORM(setp_##name, SETP, EM_TYPES(type), EM_MODIFIERS(word, __VA_ARGS__)),                                       \
-        FORMS_JOINED(setp_##name, SETP, type, NO_TYPE, word, __VA_ARGS__),                                            \
-        EM_FORM(setp_##name##x2, SETP, EM_TYPES(packed), EM_MODIFIERS(word, __VA_ARGS__)),                             \
-        FORMS_JOINED(setp_##name##x2, SETP, packed, NO_TYPE, word, __VA_ARGS__),                                      \
+    EM_FORM_ONE(setp_##name, SETP, EM_TYPES(type), EM_MODIFIERS(word, __VA_ARGS__)),                                   \
+        FORMS_JOINED(EM_FORM_ONE, setp_##name, SETP, type, NO_TYPE, word, __VA_ARGS__),                                \
+        EM_FORM_ONE(setp_##name##x2, SETP, EM_TYPES(packed), EM_MODIFIERS(word, __VA_ARGS__)),                         \
+        FORMS_JOINED(EM_FORM_ONE, setp_##name##x2, SETP, packed, NO_TYPE, word, __VA_ARGS__),                          \
         FORMS_SET(set_##name, U16, type, word, __VA_ARGS__), FORMS_SET(set_##name, S16, type, word, __VA_ARGS__),      \
         FORMS_SET(set_##name, U32, type, word, __VA_ARGS__), FORMS_SET(set_##name, S32, type, word, __VA_ARGS__),      \
         FORMS_SET(set_##name, type, type, word, __VA_ARGS__),                                                          \

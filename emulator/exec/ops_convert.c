@@ -2,7 +2,7 @@
 #include "op.h"
 #include "values.h"
 
-/* ---- integer to integer: the low bits, or the nearest value there is ------------------------------------------------ */
+/* ---- integer to integer: the low bits, or the nearest value there is -------------------------------------------- */
 
 #define TRUNCATED(S, T)                                                                                                \
     EM_UNARY(cvt_8_##S, uint8_t, T, a)                                                                                 \
@@ -55,7 +55,7 @@ CLAMPED_SIGNED(s16, int16_t)
 CLAMPED_SIGNED(s32, int32_t)
 CLAMPED_SIGNED(s64, int64_t)
 
-/* ---- float to integer: always the nearest value there is, .sat or not ------------------------------------------------ */
+/* ---- float to integer: always the nearest value there is, .sat or not ------------------------------------------- */
 
 /* Rounded the way `mode` says (em_f32_to_* and em_f64_to_* are in values.h), all types and modes. */
 #define INTEGERS_OF(S, T, prefix, f, r, mode)                                                                          \
@@ -78,7 +78,7 @@ INTEGERS_ALL(f32, float, em_f32, AS_IT_IS)
 INTEGERS_ALL(ftz_f32, float, em_f32, em_flush)
 INTEGERS_ALL(f64, double, em_f64, AS_IT_IS)
 
-/* ---- integer to float ---------------------------------------------------------------------------------------------- */
+/* ---- integer to float ------------------------------------------------------------------------------------------- */
 
 /* What fits is exact in every rounding; the rest is rounded by the host. An unsigned value has no -0, which some
  * vector code makes when rounding down. */
@@ -119,7 +119,7 @@ EXACT(f64, double, s32, int32_t, em_saturate_f64)
 ROUNDED(f64, double, u64, uint64_t, positive_f64, em_saturate_f64)
 ROUNDED(f64, double, s64, int64_t, AS_IT_IS, em_saturate_f64)
 
-/* ---- float to float ------------------------------------------------------------------------------------------------ */
+/* ---- float to float --------------------------------------------------------------------------------------------- */
 
 EM_UNARY(cvt_f32_f32, uint32_t, uint32_t, a)
 EM_UNARY(cvt_ftz_f32_f32, float, float, em_canonical(em_flush(a)))
@@ -174,7 +174,7 @@ NARROWED(rz, EM_ROUND_ZERO)
 NARROWED(rm, EM_ROUND_DOWN)
 NARROWED(rp, EM_ROUND_UP)
 
-/* ---- the table ---------------------------------------------------------------------------------------------------- */
+/* ---- the table -------------------------------------------------------------------------------------------------- */
 
 #define FORM(name, to, from, ...) EM_FORM(name, CVT, EM_TYPES(to, from), EM_MODIFIERS(__VA_ARGS__))
 #define FORMS_TRUNCATED(name, from)                                                                                    \

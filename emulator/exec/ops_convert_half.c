@@ -1,8 +1,9 @@
 /* cvt to and from f16 and bf16, the packed formats, and cvt.pack. */
-#include "op.h"
+#define EM_ALL_RARE
+#include "rare.h"
 #include "values.h"
 
-/* ---- single values -------------------------------------------------------------------------------------------------- */
+/* ---- single values ---------------------------------------------------------------------------------------------- */
 
 EM_INLINE float from_f16(uint16_t a)
 {
@@ -71,7 +72,7 @@ EM_INLINE uint16_t bf16_finite(uint16_t half)
     return (half & 0x7fffu) == 0x7f80u ? (uint16_t)((half & 0x8000u) | 0x7f7fu) : half;
 }
 
-/* ---- to f16 and bf16; .ftz changes nothing: even a subnormal f32 is rounded up or down ------------ */
+/* ---- to f16 and bf16; .ftz changes nothing: even a subnormal f32 is rounded up or down -------------------------- */
 
 #define TO_HALF_INTEGER(r, mode, S, T, range, odd)                                                                     \
     EM_UNARY(cvt_##r##_f16_##S, uint16_t, T, em_f16_of_float(range(a), mode))                                          \
@@ -101,21 +102,21 @@ TO_HALF(rm, EM_ROUND_DOWN)
 TO_HALF(rp, EM_ROUND_UP)
 
 /* f32 alone or in pairs, the first operand above: .relu and .satfinite. */
-#define PAIR(half, a, b) ((uint32_t)(half(b)) | (uint32_t)(half(a)) << 16)
-#define F16_rn(a) em_f16_of_float(a, EM_ROUND_NEAREST)
-#define F16_rz(a) em_f16_of_float(a, EM_ROUND_ZERO)
-#define BF16_rn(a) em_bf16_of_float(a, EM_ROUND_NEAREST)
-#define BF16_rz(a) em_bf16_of_float(a, EM_ROUND_ZERO)
-#define F16_relu_rn(a) F16_rn(em_rectified(a))
-#define F16_relu_rz(a) F16_rz(em_rectified(a))
-#define BF16_relu_rn(a) BF16_rn(em_rectified(a))
-#define BF16_relu_rz(a) BF16_rz(em_rectified(a))
-#define F16_finite_rn(a) f16_finite(F16_rn(a))
-#define F16_finite_rz(a) f16_finite(F16_rz(a))
-#define BF16_finite_rn(a) bf16_finite(BF16_rn(a))
-#define BF16_finite_rz(a) bf16_finite(BF16_rz(a))
-#define F16_relu_finite_rn(a) f16_finite(F16_relu_rn(a))
-#define F16_relu_finite_rz(a) f16_finite(F16_relu_rz(a))
+#define PAIR(half, a, b)       ((uint32_t)(half(b)) | (uint32_t)(half(a)) << 16)
+#define F16_rn(a)              em_f16_of_float(a, EM_ROUND_NEAREST)
+#define F16_rz(a)              em_f16_of_float(a, EM_ROUND_ZERO)
+#define BF16_rn(a)             em_bf16_of_float(a, EM_ROUND_NEAREST)
+#define BF16_rz(a)             em_bf16_of_float(a, EM_ROUND_ZERO)
+#define F16_relu_rn(a)         F16_rn(em_rectified(a))
+#define F16_relu_rz(a)         F16_rz(em_rectified(a))
+#define BF16_relu_rn(a)        BF16_rn(em_rectified(a))
+#define BF16_relu_rz(a)        BF16_rz(em_rectified(a))
+#define F16_finite_rn(a)       f16_finite(F16_rn(a))
+#define F16_finite_rz(a)       f16_finite(F16_rz(a))
+#define BF16_finite_rn(a)      bf16_finite(BF16_rn(a))
+#define BF16_finite_rz(a)      bf16_finite(BF16_rz(a))
+#define F16_relu_finite_rn(a)  f16_finite(F16_relu_rn(a))
+#define F16_relu_finite_rz(a)  f16_finite(F16_relu_rz(a))
 #define BF16_relu_finite_rn(a) bf16_finite(BF16_relu_rn(a))
 #define BF16_relu_finite_rz(a) bf16_finite(BF16_relu_rz(a))
 
@@ -140,7 +141,7 @@ TWO_OF_F32(relu_finite_rn)
 ONE_OF_F32(relu_finite_rz)
 TWO_OF_F32(relu_finite_rz)
 
-/* ---- from f16 and bf16 -------------------------------------------------------------------------------------------- */
+/* ---- from f16 and bf16 ------------------------------------------------------------------------------------------ */
 
 /* A NaN's payload survives into f64 but not into f32; one of bf16 is f32's own. */
 EM_INLINE double double_of_f16(uint16_t a)
@@ -180,7 +181,7 @@ OF_HALF(rzi, EM_ROUND_ZERO)
 OF_HALF(rmi, EM_ROUND_DOWN)
 OF_HALF(rpi, EM_ROUND_UP)
 
-/* ---- tf32: f32 with 10 bits of mantissa ------------------------------------------------------------------------------ */
+/* ---- tf32: f32 with 10 bits of mantissa ------------------------------------------------------------------------- */
 
 EM_INLINE uint32_t tf32_nearest_away(uint32_t a)
 {
@@ -201,7 +202,7 @@ EM_UNARY(cvt_rz_tf32, uint32_t, float, tf32_of(a, EM_ROUND_ZERO))
 EM_UNARY(cvt_rn_relu_tf32, uint32_t, float, tf32_of(em_rectified(a), EM_ROUND_NEAREST))
 EM_UNARY(cvt_rz_relu_tf32, uint32_t, float, tf32_of(em_rectified(a), EM_ROUND_ZERO))
 
-/* ---- eight-bit floats -------------------------------------------------------------------------------------------- */
+/* ---- eight-bit floats ------------------------------------------------------------------------------------------- */
 
 /* To nearest, beyond the largest to the largest; `least` is the f32 exponent field of the smallest normal number. */
 EM_INLINE uint32_t small_float(float value, uint32_t least, uint32_t mantissa_bits, uint32_t largest)
@@ -211,24 +212,25 @@ EM_INLINE uint32_t small_float(float value, uint32_t least, uint32_t mantissa_bi
     const uint32_t mantissa = (magnitude & 0x7fffffu) | (exponent != 0 ? 0x800000u : 0u);
     const uint32_t below = least > exponent ? least - exponent : 0u;
     const uint32_t shift = drop + below > 25u ? 25u : drop + below;
-    const uint32_t rounded = em_round_magnitude(below != 0 ? mantissa : magnitude - ((least - 1u) << 23), shift, 0,
-                                                EM_ROUND_NEAREST);
+    const uint32_t rounded =
+        em_round_magnitude(below != 0 ? mantissa : magnitude - ((least - 1u) << 23), shift, 0, EM_ROUND_NEAREST);
     const uint32_t limited = rounded > largest ? largest : rounded;
     return magnitude > 0x7f800000u ? 0x7fu : limited | (bits >> 31) << 7;
 }
 
-#define E4M3(a) small_float(a, 121, 3, 0x7e)
-#define E5M2(a) small_float(a, 113, 2, 0x7b)
-#define E4M3_relu(a) E4M3(em_rectified(a))
-#define E5M2_relu(a) E5M2(em_rectified(a))
+#define E4M3(a)                   small_float(a, 121, 3, 0x7e)
+#define E5M2(a)                   small_float(a, 113, 2, 0x7b)
+#define E4M3_relu(a)              E4M3(em_rectified(a))
+#define E5M2_relu(a)              E5M2(em_rectified(a))
 #define BYTES(convert, high, low) (convert(low) | convert(high) << 8)
-#define LOW_HALF(a) from_f16((uint16_t)(a))
-#define HIGH_HALF(a) from_f16((uint16_t)((a) >> 16))
+#define LOW_HALF(a)               from_f16((uint16_t)(a))
+#define HIGH_HALF(a)              from_f16((uint16_t)((a) >> 16))
 
 EM_INLINE uint16_t f16_of_e4m3(uint32_t byte)
 {
     const uint32_t magnitude = byte & 0x7fu;
-    const float value = magnitude >= 8u ? em_float_of((magnitude << 20) + (120u << 23)) : (float)(int)magnitude * 0x1p-9f;
+    const float value =
+        magnitude >= 8u ? em_float_of((magnitude << 20) + (120u << 23)) : (float)(int)magnitude * 0x1p-9f;
     const uint16_t half = em_f16_of_float(value, EM_ROUND_NEAREST);
     return magnitude == 0x7fu ? EM_F16_NAN : (uint16_t)(half | (byte & 0x80u) << 8);
 }
@@ -260,7 +262,7 @@ EM_UNARY(cvt_f16x2_e5m2x2, uint32_t, uint16_t, HALVES(f16_of_e5m2, a))
 EM_UNARY(cvt_relu_f16x2_e4m3x2, uint32_t, uint16_t, rectified_halves(HALVES(f16_of_e4m3, a)))
 EM_UNARY(cvt_relu_f16x2_e5m2x2, uint32_t, uint16_t, rectified_halves(HALVES(f16_of_e5m2, a)))
 
-/* ---- cvt.pack: a above b above what fits of c --------------------------------------------------------------------- */
+/* ---- cvt.pack: a above b above what fits of c ------------------------------------------------------------------- */
 
 EM_INLINE uint32_t clamped(int32_t a, int32_t low, int32_t high, uint32_t bits)
 {
@@ -280,7 +282,7 @@ PACK(pack_s4, 4, -8, 7)
 PACK(pack_u2, 2, 0, 3)
 PACK(pack_s2, 2, -2, 1)
 
-/* ---- the table ---------------------------------------------------------------------------------------------------- */
+/* ---- the table -------------------------------------------------------------------------------------------------- */
 
 #define FORM(name, to, from, ...) EM_FORM(name, CVT, EM_TYPES(to, from), EM_MODIFIERS(__VA_ARGS__))
 #define FORMS_OF_INTEGER(r, word, name, from)                                                                          \
@@ -290,13 +292,12 @@ PACK(pack_s2, 2, -2, 1)
     FORMS_OF_INTEGER(r, word, u8, U8), FORMS_OF_INTEGER(r, word, u16, U16), FORMS_OF_INTEGER(r, word, u32, U32),       \
         FORMS_OF_INTEGER(r, word, u64, U64), FORMS_OF_INTEGER(r, word, s8, S8), FORMS_OF_INTEGER(r, word, s16, S16),   \
         FORMS_OF_INTEGER(r, word, s32, S32), FORMS_OF_INTEGER(r, word, s64, S64),                                      \
-        FORM(cvt_##r##_f16_f32, F16, F32, word), FORM(cvt_##r##_f16_f32, F16, F32, word, FTZ),                     \
-        FORM(cvt_##r##_sat_f16_f32, F16, F32, word, SAT), FORM(cvt_##r##_sat_f16_f32, F16, F32, word, FTZ, SAT),   \
+        FORM(cvt_##r##_f16_f32, F16, F32, word), FORM(cvt_##r##_f16_f32, F16, F32, word, FTZ),                         \
+        FORM(cvt_##r##_sat_f16_f32, F16, F32, word, SAT), FORM(cvt_##r##_sat_f16_f32, F16, F32, word, FTZ, SAT),       \
         FORM(cvt_##r##_f16_f64, F16, F64, word), FORM(cvt_##r##_sat_f16_f64, F16, F64, word, SAT),                     \
         FORM(cvt_##r##_f16_bf16, F16, BF16, word), FORM(cvt_##r##_bf16_f32, BF16, F32, word),                          \
         FORM(cvt_##r##_bf16_f64, BF16, F64, word), FORM(cvt_##r##_bf16_f16, BF16, F16, word)
-#define FORMS_SINGLE(how, ...)                                                                                         \
-    FORM(cvt_f16_##how, F16, F32, __VA_ARGS__), FORM(cvt_bf16_##how, BF16, F32, __VA_ARGS__)
+#define FORMS_SINGLE(how, ...) FORM(cvt_f16_##how, F16, F32, __VA_ARGS__), FORM(cvt_bf16_##how, BF16, F32, __VA_ARGS__)
 #define FORMS_PAIR(how, ...)                                                                                           \
     FORM(cvt_f16x2_##how, F16X2, F32, __VA_ARGS__), FORM(cvt_bf16x2_##how, BF16X2, F32, __VA_ARGS__)
 #define FORMS_INTEGER(r, word, name, from, ...)                                                                        \
@@ -317,8 +318,7 @@ PACK(pack_s2, 2, -2, 1)
         FORM(cvt_##name##_f16x2, type, F16X2, RN, SATFINITE),                                                          \
         FORM(cvt_relu_##name##_f16x2, type, F16X2, RN, SATFINITE, RELU), FORM(cvt_f16x2_##name, F16X2, type, RN),      \
         FORM(cvt_relu_f16x2_##name, F16X2, type, RN, RELU)
-#define FORM_PACK(name, type)                                                                                          \
-    EM_FORM(pack_##name, CVT_PACK, EM_TYPES(type, S32, B32), EM_MODIFIERS(SAT))
+#define FORM_PACK(name, type) EM_FORM(pack_##name, CVT_PACK, EM_TYPES(type, S32, B32), EM_MODIFIERS(SAT))
 
 const em_form EM_ISA_NAME(em_forms_convert_half)[] = {
     FORMS_TO_HALF(rn, RN),

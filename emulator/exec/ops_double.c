@@ -53,7 +53,7 @@ ONE(rcp, nan_of_one(a, 1.0 / a))
 ONE(sqrt, nan_of_one(a, __builtin_sqrt(a)))
 THREE(fma, nan_of_three(a, b, c, __builtin_fma(a, b, c)))
 
-/* ---- signs and extremes --------------------------------------------------------------------------------------------- */
+/* ---- signs and extremes ----------------------------------------------------------------------------------------- */
 
 #define SIGN 0x8000000000000000ull
 EM_UNARY(abs_f64, double, double, nan_of_one(a, em_double_of(em_bits_of_double(a) & ~SIGN)))
@@ -80,7 +80,7 @@ EM_INLINE double greater(double a, double b)
 EM_BINARY(min_f64, double, double, double, lesser(a, b))
 EM_BINARY(max_f64, double, double, double, greater(a, b))
 
-/* ---- the table ---------------------------------------------------------------------------------------------------- */
+/* ---- the table -------------------------------------------------------------------------------------------------- */
 
 #define F64 EM_TYPES(F64)
 #define FORMS_ROUNDED(name, opcode)                                                                                    \

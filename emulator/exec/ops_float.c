@@ -3,21 +3,21 @@
 #include "values.h"
 
 /* What is done to a result, and whether subnormal numbers are flushed, for each combination of .ftz and .sat. */
-#define RESULT_plain(value) em_canonical(value)
-#define RESULT_ftz(value) em_canonical(value)
-#define RESULT_sat(value) em_saturate(value)
+#define RESULT_plain(value)   em_canonical(value)
+#define RESULT_ftz(value)     em_canonical(value)
+#define RESULT_sat(value)     em_saturate(value)
 #define RESULT_ftz_sat(value) em_saturate(value)
-#define FLUSH_plain false
-#define FLUSH_ftz true
-#define FLUSH_sat false
-#define FLUSH_ftz_sat true
+#define FLUSH_plain           false
+#define FLUSH_ftz             true
+#define FLUSH_sat             false
+#define FLUSH_ftz_sat         true
 
-#define SUM (a + b)
+#define SUM        (a + b)
 #define DIFFERENCE (a - b)
-#define PRODUCT (a * b)
-#define QUOTIENT (a / b)
+#define PRODUCT    (a * b)
+#define QUOTIENT   (a / b)
 #define RECIPROCAL (1.0f / a)
-#define ROOT __builtin_sqrtf(a)
+#define ROOT       __builtin_sqrtf(a)
 
 /* The expression over a, b, c in the environment that rounding and treatment ask for. */
 #define COMPUTED(name, of, how, mode)                                                                                  \
@@ -44,7 +44,8 @@
 #define ROUNDED(name, of, how)                                                                                         \
     COMPUTED(name##_rn_##how, of, how, EM_ROUND_NEAREST)                                                               \
     DIRECTED(name, of, how)
-/* em_fma's substitute for the instruction is for rounding to nearest; directed, a build without it calls the library. */
+/* em_fma's substitute for the instruction is for rounding to nearest; directed, a build without it calls the library.
+ */
 #define FMA(how)                                                                                                       \
     COMPUTED(fma_rn_##how, em_fma(a, b, c), how, EM_ROUND_NEAREST)                                                     \
     DIRECTED(fma, em_fma_directed(a, b, c), how)
@@ -72,7 +73,7 @@ FMA(ftz)
 FMA(sat)
 FMA(ftz_sat)
 
-/* ---- signs and extremes --------------------------------------------------------------------------------------------- */
+/* ---- signs and extremes ----------------------------------------------------------------------------------------- */
 
 EM_INLINE float absolute(float value)
 {
@@ -91,20 +92,22 @@ EM_UNARY(neg_ftz, float, float, negated(em_flush(a)))
 EM_BINARY(copysign_f32, uint32_t, uint32_t, uint32_t, (a & 0x80000000u) | (b & 0x7fffffffu))
 
 #define OPERAND_plain(value) (value)
-#define OPERAND_ftz(value) em_flush(value)
+#define OPERAND_ftz(value)   em_flush(value)
 #define EXTREMES(name, choose, how)                                                                                    \
     EM_BINARY(name##_##how, float, float, float, choose(OPERAND_##how(a), OPERAND_##how(b)))                           \
-    EM_BINARY(name##_nan_##how, float, float, float, em_or_nan(a, b, choose(OPERAND_##how(a), OPERAND_##how(b))))         \
+    EM_BINARY(name##_nan_##how, float, float, float, em_or_nan(a, b, choose(OPERAND_##how(a), OPERAND_##how(b))))      \
     EM_BINARY(name##_xorsign_##how, float, float, float,                                                               \
-              em_with_xor_sign(a, b, choose(em_magnitude(OPERAND_##how(a)), em_magnitude(OPERAND_##how(b)))))                   \
-    EM_BINARY(name##_nan_xorsign_##how, float, float, float,                                                           \
-              em_or_nan(a, b, em_with_xor_sign(a, b, choose(em_magnitude(OPERAND_##how(a)), em_magnitude(OPERAND_##how(b))))))
+              em_with_xor_sign(a, b, choose(em_magnitude(OPERAND_##how(a)), em_magnitude(OPERAND_##how(b)))))          \
+    EM_BINARY(                                                                                                         \
+        name##_nan_xorsign_##how, float, float, float,                                                                 \
+        em_or_nan(a, b,                                                                                                \
+                  em_with_xor_sign(a, b, choose(em_magnitude(OPERAND_##how(a)), em_magnitude(OPERAND_##how(b))))))
 EXTREMES(min, em_lesser, plain)
 EXTREMES(min, em_lesser, ftz)
 EXTREMES(max, em_greater, plain)
 EXTREMES(max, em_greater, ftz)
 
-/* ---- the table ---------------------------------------------------------------------------------------------------- */
+/* ---- the table -------------------------------------------------------------------------------------------------- */
 
 #define F32 EM_TYPES(F32)
 #define FORMS_ROUNDED(name, opcode, how, ...)                                                                          \
@@ -112,8 +115,7 @@ EXTREMES(max, em_greater, ftz)
         EM_FORM(name##_rz_##how, opcode, F32, EM_MODIFIERS(RZ, __VA_ARGS__)),                                          \
         EM_FORM(name##_rm_##how, opcode, F32, EM_MODIFIERS(RM, __VA_ARGS__)),                                          \
         EM_FORM(name##_rp_##how, opcode, F32, EM_MODIFIERS(RP, __VA_ARGS__))
-#define FORMS_FLUSHED(name, opcode)                                                                                    \
-    FORMS_ROUNDED(name, opcode, plain, NONE), FORMS_ROUNDED(name, opcode, ftz, FTZ)
+#define FORMS_FLUSHED(name, opcode) FORMS_ROUNDED(name, opcode, plain, NONE), FORMS_ROUNDED(name, opcode, ftz, FTZ)
 #define FORMS_ALL(name, opcode)                                                                                        \
     FORMS_FLUSHED(name, opcode), FORMS_ROUNDED(name, opcode, sat, SAT), FORMS_ROUNDED(name, opcode, ftz_sat, FTZ, SAT)
 /* Without a rounding: to nearest. */

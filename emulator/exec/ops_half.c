@@ -2,16 +2,17 @@
  *
  * A sum of two halves in f32 has more than twice a half's precision, so rounding it again is harmless; a product is
  * exact; a fused product and sum goes through f64 with what is lost kept in the last bit. */
-#include "op.h"
+#define EM_ALL_RARE
+#include "rare.h"
 #include "values.h"
 
-/* ---- one value: treatments as in ops_float.c, and .relu ------------------------------------------------------------- */
+/* ---- one value: treatments as in ops_float.c, and .relu --------------------------------------------------------- */
 
-#define IN_plain(half) (half)
-#define IN_sat(half) (half)
-#define IN_relu(half) (half)
-#define IN_ftz(half) em_flush_f16(half)
-#define IN_ftz_sat(half) em_flush_f16(half)
+#define IN_plain(half)    (half)
+#define IN_sat(half)      (half)
+#define IN_relu(half)     (half)
+#define IN_ftz(half)      em_flush_f16(half)
+#define IN_ftz_sat(half)  em_flush_f16(half)
 #define IN_ftz_relu(half) em_flush_f16(half)
 
 EM_INLINE uint16_t round_f16(float value)
@@ -31,11 +32,11 @@ EM_INLINE float flush_to_f16(float value)
     return small ? em_float_of(em_bits_of_float(value) & 0x80000000u) : value;
 }
 
-#define OUT_plain(round, value) round(value)
-#define OUT_sat(round, value) round(em_saturate(value))
-#define OUT_relu(round, value) round(em_rectified(value))
-#define OUT_ftz(round, value) round(flush_to_f16(value))
-#define OUT_ftz_sat(round, value) round(em_saturate(flush_to_f16(value)))
+#define OUT_plain(round, value)    round(value)
+#define OUT_sat(round, value)      round(em_saturate(value))
+#define OUT_relu(round, value)     round(em_rectified(value))
+#define OUT_ftz(round, value)      round(flush_to_f16(value))
+#define OUT_ftz_sat(round, value)  round(em_saturate(flush_to_f16(value)))
 #define OUT_ftz_relu(round, value) round(em_rectified(flush_to_f16(value)))
 
 EM_INLINE float sum_of(float a, float b)
@@ -59,7 +60,7 @@ EM_INLINE float fused(float a, float b, float c)
     return em_float_to_odd(em_add_to_odd((double)a * (double)b, (double)c));
 }
 
-#define TWO_F16(of, how, a, b) OUT_##how(round_f16, of(em_float_of_f16(IN_##how(a)), em_float_of_f16(IN_##how(b))))
+#define TWO_F16(of, how, a, b)  OUT_##how(round_f16, of(em_float_of_f16(IN_##how(a)), em_float_of_f16(IN_##how(b))))
 #define TWO_BF16(of, how, a, b) OUT_##how(round_bf16, of(em_float_of_bf16(a), em_float_of_bf16(b)))
 #define THREE_F16(how, a, b, c)                                                                                        \
     OUT_##how(round_f16,                                                                                               \
@@ -67,10 +68,10 @@ EM_INLINE float fused(float a, float b, float c)
 #define THREE_BF16(how, a, b, c)                                                                                       \
     OUT_##how(round_bf16, fused(em_float_of_bf16(a), em_float_of_bf16(b), em_float_of_bf16(c)))
 
-/* ---- singles and pairs -------------------------------------------------------------------------------------------- */
+/* ---- singles and pairs ------------------------------------------------------------------------------------------ */
 
-#define LOW(value) ((uint16_t)(value))
-#define HIGH(value) ((uint16_t)((value) >> 16))
+#define LOW(value)      ((uint16_t)(value))
+#define HIGH(value)     ((uint16_t)((value) >> 16))
 #define JOIN(low, high) ((uint32_t)(uint16_t)(low) | (uint32_t)(uint16_t)(high) << 16)
 
 /* `function` is a macro or function of uint16_t values. */
@@ -125,7 +126,7 @@ HALF_TWO(mul_bf16, mul_of_bf16)
 HALF_THREE(fma_bf16, fma_of_bf16)
 HALF_THREE(fma_relu_bf16, fma_of_bf16_relu)
 
-/* ---- signs ---------------------------------------------------------------------------------------------------------- */
+/* ---- signs ------------------------------------------------------------------------------------------------------ */
 
 EM_INLINE uint16_t canonical_f16(uint16_t half)
 {
@@ -137,12 +138,12 @@ EM_INLINE uint16_t canonical_bf16(uint16_t half)
     return (half & 0x7fffu) > 0x7f80u ? EM_F16_NAN : half;
 }
 
-#define ABS_F16(a) canonical_f16((uint16_t)((a)&0x7fffu))
-#define NEG_F16(a) canonical_f16((uint16_t)((a) ^ 0x8000u))
+#define ABS_F16(a)     canonical_f16((uint16_t)((a)&0x7fffu))
+#define NEG_F16(a)     canonical_f16((uint16_t)((a) ^ 0x8000u))
 #define ABS_F16_FTZ(a) ABS_F16(em_flush_f16(a))
 #define NEG_F16_FTZ(a) NEG_F16(em_flush_f16(a))
-#define ABS_BF16(a) canonical_bf16((uint16_t)((a)&0x7fffu))
-#define NEG_BF16(a) canonical_bf16((uint16_t)((a) ^ 0x8000u))
+#define ABS_BF16(a)    canonical_bf16((uint16_t)((a)&0x7fffu))
+#define NEG_BF16(a)    canonical_bf16((uint16_t)((a) ^ 0x8000u))
 HALF_ONE(abs_plain_f16, ABS_F16)
 HALF_ONE(neg_plain_f16, NEG_F16)
 HALF_ONE(abs_ftz_f16, ABS_F16_FTZ)
@@ -171,10 +172,8 @@ EM_INLINE uint16_t exact_bf16(float value)
           exact(em_with_xor_sign(widen(a), widen(b), em_lesser(em_magnitude(widen(a)), em_magnitude(widen(b))))))      \
     NAMED(name##_greater_xorsign,                                                                                      \
           exact(em_with_xor_sign(widen(a), widen(b), em_greater(em_magnitude(widen(a)), em_magnitude(widen(b))))))     \
-    NAMED(name##_lesser_nan_xorsign,                                                                                   \
-          exact(em_or_nan(widen(a), widen(b), widen(name##_lesser_xorsign(a, b)))))                                    \
-    NAMED(name##_greater_nan_xorsign,                                                                                  \
-          exact(em_or_nan(widen(a), widen(b), widen(name##_greater_xorsign(a, b)))))
+    NAMED(name##_lesser_nan_xorsign, exact(em_or_nan(widen(a), widen(b), widen(name##_lesser_xorsign(a, b)))))         \
+    NAMED(name##_greater_nan_xorsign, exact(em_or_nan(widen(a), widen(b), widen(name##_greater_xorsign(a, b)))))
 
 EM_INLINE float widen_ftz(uint16_t half)
 {
@@ -198,7 +197,7 @@ EXTREMES(plain_f16, plain)
 EXTREMES(ftz_f16, flushed)
 EXTREMES(bf16, brain)
 
-/* ---- the table ---------------------------------------------------------------------------------------------------- */
+/* ---- the table -------------------------------------------------------------------------------------------------- */
 
 #define FORM_F16(name, opcode, ...)                                                                                    \
     EM_FORM(name##_f16, opcode, EM_TYPES(F16), EM_MODIFIERS(__VA_ARGS__)),                                             \

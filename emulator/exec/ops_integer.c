@@ -2,7 +2,7 @@
 #include "op.h"
 #include "values.h"
 
-/* ---- sums, differences, products ------------------------------------------------------------------------------- */
+/* ---- sums, differences, products -------------------------------------------------------------------------------- */
 
 EM_BINARY(add_16, uint16_t, uint16_t, uint16_t, a + b)
 EM_BINARY(add_32, uint32_t, uint32_t, uint32_t, a + b)
@@ -11,7 +11,6 @@ EM_BINARY(sub_16, uint16_t, uint16_t, uint16_t, a - b)
 EM_BINARY(sub_32, uint32_t, uint32_t, uint32_t, a - b)
 EM_BINARY(sub_64, uint64_t, uint64_t, uint64_t, a - b)
 EM_BINARY(add_16x2, uint32_t, uint32_t, uint32_t, ((a + b) & 0xffffu) | ((a & 0xffff0000u) + (b & 0xffff0000u)))
-
 
 /* The sum overflowed where it has neither operand's sign; the limit is that of the first operand's sign. */
 EM_INLINE int32_t add_clamped(int32_t a, int32_t b)
@@ -43,7 +42,7 @@ EM_INLINE uint64_t mul_hi_s64(uint64_t a, uint64_t b)
     return (uint64_t)((__int128)(int64_t)a * (int64_t)b >> 64);
 }
 
-#define LOW_16(a, b) ((uint32_t)(a) * (uint32_t)(b))
+#define LOW_16(a, b)   ((uint32_t)(a) * (uint32_t)(b))
 #define HIGH_U16(a, b) ((uint32_t)(a) * (uint32_t)(b) >> 16)
 #define HIGH_S16(a, b) ((int32_t)(a) * (int32_t)(b) >> 16)
 #define HIGH_U32(a, b) ((uint32_t)((uint64_t)(a) * (b) >> 32))
@@ -103,11 +102,11 @@ EM_TERNARY(mad24_hi_s32, uint32_t, uint32_t, uint32_t, uint32_t, (product_s24(a,
 EM_TERNARY(mad24_hi_sat_s32, int32_t, uint32_t, uint32_t, int32_t,
            add_clamped((int32_t)(uint32_t)(product_s24(a, b) >> 16), c))
 
-/* ---- differences, extremes, signs ---------------------------------------------------------------------------------- */
+/* ---- differences, extremes, signs ------------------------------------------------------------------------------- */
 
 #define DISTANCE(T, U, a, b) ((T)(a) < (T)(b) ? (U)(b) - (U)(a) : (U)(a) - (U)(b))
-#define LESSER(a, b) ((a) < (b) ? (a) : (b))
-#define GREATER(a, b) ((a) > (b) ? (a) : (b))
+#define LESSER(a, b)         ((a) < (b) ? (a) : (b))
+#define GREATER(a, b)        ((a) > (b) ? (a) : (b))
 
 EM_TERNARY(sad_u16, uint16_t, uint16_t, uint16_t, uint16_t, DISTANCE(uint16_t, uint32_t, a, b) + c)
 EM_TERNARY(sad_s16, uint16_t, uint16_t, uint16_t, uint16_t, DISTANCE(int16_t, uint32_t, a, b) + c)
@@ -133,9 +132,8 @@ EM_BINARY(max_relu_s32, int32_t, int32_t, int32_t, GREATER(GREATER(a, b), 0))
 
 /* Two 16-bit halves with T each, joined again. */
 #define HALVES(T, choose, a, b)                                                                                        \
-    ((uint32_t)(uint16_t)choose((T)(a), (T)(b)) |                                                                      \
-     (uint32_t)(uint16_t)choose((T)((a) >> 16), (T)((b) >> 16)) << 16)
-#define LESSER_RELU(a, b) GREATER(LESSER(a, b), 0)
+    ((uint32_t)(uint16_t)choose((T)(a), (T)(b)) | (uint32_t)(uint16_t)choose((T)((a) >> 16), (T)((b) >> 16)) << 16)
+#define LESSER_RELU(a, b)  GREATER(LESSER(a, b), 0)
 #define GREATER_RELU(a, b) GREATER(GREATER(a, b), 0)
 
 EM_BINARY(min_u16x2, uint32_t, uint32_t, uint32_t, HALVES(uint16_t, LESSER, a, b))
@@ -153,7 +151,7 @@ EM_UNARY(neg_16, uint16_t, uint16_t, NEGATED(uint32_t, a))
 EM_UNARY(neg_32, uint32_t, uint32_t, NEGATED(uint32_t, a))
 EM_UNARY(neg_64, uint64_t, uint64_t, NEGATED(uint64_t, a))
 
-/* ---- quotients ---------------------------------------------------------------------------------------------------- */
+/* ---- quotients -------------------------------------------------------------------------------------------------- */
 
 /* Division by zero gives all ones, as quotient and as remainder; the most negative number over -1 wraps. */
 
@@ -230,7 +228,7 @@ EM_BINARY(rem_s32, uint32_t, uint32_t, uint32_t, remainder_s32(a, b))
 EM_BINARY(rem_u64, uint64_t, uint64_t, uint64_t, remainder_u64(a, b))
 EM_BINARY(rem_s64, uint64_t, uint64_t, uint64_t, remainder_s64(a, b))
 
-/* ---- dot products ---------------------------------------------------------------------------------------------------- */
+/* ---- dot products ----------------------------------------------------------------------------------------------- */
 
 #define BYTE(T, a, n) ((int32_t)(T)((a) >> (8 * (n))))
 #define DOT4(A, B, a, b)                                                                                               \
@@ -252,7 +250,7 @@ EM_TERNARY(dp2a_hi_us, uint32_t, uint32_t, uint32_t, uint32_t, DOT2(uint16_t, in
 EM_TERNARY(dp2a_hi_su, uint32_t, uint32_t, uint32_t, uint32_t, DOT2(int16_t, uint8_t, a, b, 2) + c)
 EM_TERNARY(dp2a_hi_ss, uint32_t, uint32_t, uint32_t, uint32_t, DOT2(int16_t, int8_t, a, b, 2) + c)
 
-/* ---- the table ---------------------------------------------------------------------------------------------------- */
+/* ---- the table -------------------------------------------------------------------------------------------------- */
 
 #define FORMS_SAME(name, opcode, ...)                                                                                  \
     EM_FORM(name##_16, opcode, EM_TYPES(U16), EM_MODIFIERS(__VA_ARGS__)),                                              \

@@ -2,7 +2,7 @@
 #include "op.h"
 #include "values.h"
 
-/* ---- and, or, xor, not ---------------------------------------------------------------------------------------------- */
+/* ---- and, or, xor, not ------------------------------------------------------------------------------------------ */
 
 EM_BINARY(and_16, uint16_t, uint16_t, uint16_t, a &b)
 EM_BINARY(and_32, uint32_t, uint32_t, uint32_t, a &b)
@@ -90,7 +90,7 @@ EM_OP(lop3)
 LOP3_PREDICATE(lop3_and, &)
 LOP3_PREDICATE(lop3_or, |)
 
-/* ---- shifts: the amount is u32 whatever the type, and clamps at the width ------------------------------------------- */
+/* ---- shifts: the amount is u32 whatever the type, and clamps at the width --------------------------------------- */
 
 EM_BINARY(shl_16, uint16_t, uint16_t, uint32_t, b > 15 ? 0u : (uint32_t)a << (b & 15))
 EM_BINARY(shl_32, uint32_t, uint32_t, uint32_t, b > 31 ? 0u : a << (b & 31))
@@ -118,7 +118,7 @@ EM_TERNARY(shf_r_clamp, uint32_t, uint32_t, uint32_t, uint32_t, funnel_right(a, 
 EM_TERNARY(shf_l_wrap, uint32_t, uint32_t, uint32_t, uint32_t, funnel_left(a, b, c & 31))
 EM_TERNARY(shf_r_wrap, uint32_t, uint32_t, uint32_t, uint32_t, funnel_right(a, b, c & 31))
 
-/* ---- counting and finding ----------------------------------------------------------------------------------------- */
+/* ---- counting and finding --------------------------------------------------------------------------------------- */
 
 EM_INLINE uint32_t count_ones(uint32_t a)
 {
@@ -166,9 +166,9 @@ EM_UNARY(brev_32, uint32_t, uint32_t, reverse_bits(a))
 EM_UNARY(brev_64, uint64_t, uint64_t, reverse_bits_64(a))
 
 /* The highest bit that is not the sign: its number, or with .shiftamt the shift that brings it to the top. */
-#define VARYING_32(a) ((a) ^ (uint32_t)((int32_t)(a) >> 31))
-#define VARYING_64(a) ((a) ^ (uint64_t)((int64_t)(a) >> 63))
-#define FOUND(bits, zeros) ((zeros) == (bits) ? 0xffffffffu : (bits)-1u - (zeros))
+#define VARYING_32(a)       ((a) ^ (uint32_t)((int32_t)(a) >> 31))
+#define VARYING_64(a)       ((a) ^ (uint64_t)((int64_t)(a) >> 63))
+#define FOUND(bits, zeros)  ((zeros) == (bits) ? 0xffffffffu : (bits)-1u - (zeros))
 #define AMOUNT(bits, zeros) ((zeros) == (bits) ? 0xffffffffu : (zeros))
 EM_UNARY(bfind_u32, uint32_t, uint32_t, FOUND(32u, leading_zeros(a)))
 EM_UNARY(bfind_s32, uint32_t, uint32_t, FOUND(32u, leading_zeros(VARYING_32(a))))
@@ -205,7 +205,7 @@ EM_OP(fns)
         EM_PUT(d_row, find_nth(a_row[lane], b_row[lane], c_row[lane]));
 }
 
-/* ---- fields: position and length are 8 bits of 32, but saturate for 64 --------------------------------------------------------------------- */
+/* ---- fields: position and length are 8 bits of 32, but saturate for 64 ------------------------------------------ */
 
 EM_INLINE uint64_t low_ones(uint32_t count)
 {
@@ -246,7 +246,7 @@ EM_TERNARY(bfe_s32, uint32_t, uint32_t, uint32_t, uint32_t, extract_s32(a, b & 0
 EM_TERNARY(bfe_u64, uint64_t, uint64_t, uint32_t, uint32_t, extract_u64(a, b, c))
 EM_TERNARY(bfe_s64, uint64_t, uint64_t, uint32_t, uint32_t, extract_s64(a, b, c))
 
-#define INSERT(name, T, bits, kept, ones)                                                                                    \
+#define INSERT(name, T, bits, kept, ones)                                                                              \
     EM_OP(name)                                                                                                        \
     {                                                                                                                  \
         T *const d_row = EM_ROW(T, insn->d);                                                                           \
@@ -256,9 +256,9 @@ EM_TERNARY(bfe_s64, uint64_t, uint64_t, uint32_t, uint32_t, extract_s64(a, b, c)
         const uint32_t *const length_row = EM_ROW(uint32_t, insn->f);                                                  \
         EM_EACH_LANE                                                                                                   \
         {                                                                                                              \
-            const uint32_t position = position_row[lane] & (kept);                                                      \
+            const uint32_t position = position_row[lane] & (kept);                                                     \
             const bool inside = position < (bits);                                                                     \
-            const T field = inside ? ones(length_row[lane] & (kept)) << (position & ((bits)-1)) : 0u;                    \
+            const T field = inside ? ones(length_row[lane] & (kept)) << (position & ((bits)-1)) : 0u;                  \
             const T moved = a_row[lane] << (position & ((bits)-1));                                                    \
             EM_PUT(d_row, (b_row[lane] & ~field) | (moved & field));                                                   \
         }                                                                                                              \
@@ -274,7 +274,7 @@ EM_BINARY(szext_wrap_s32, uint32_t, uint32_t, uint32_t, extract_s32(a, 0, b & 31
 EM_BINARY(bmsk_clamp, uint32_t, uint32_t, uint32_t, a > 31 ? 0u : low_ones_32(b) << (a & 31))
 EM_BINARY(bmsk_wrap, uint32_t, uint32_t, uint32_t, low_ones_32(b & 31) << (a & 31))
 
-/* ---- bytes -------------------------------------------------------------------------------------------------------- */
+/* ---- bytes ------------------------------------------------------------------------------------------------------ */
 
 /* Byte `index` (0 to 7) of b:a, or eight copies of its sign where bit 3 of `index` is set. */
 EM_INLINE uint32_t pick_byte(uint32_t a, uint32_t b, uint32_t index)
@@ -299,8 +299,7 @@ EM_INLINE uint32_t lesser(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-EM_TERNARY(prmt, uint32_t, uint32_t, uint32_t, uint32_t,
-           permute(a, b, c & 15, c >> 4 & 15, c >> 8 & 15, c >> 12 & 15))
+EM_TERNARY(prmt, uint32_t, uint32_t, uint32_t, uint32_t, permute(a, b, c & 15, c >> 4 & 15, c >> 8 & 15, c >> 12 & 15))
 EM_TERNARY(prmt_f4e, uint32_t, uint32_t, uint32_t, uint32_t,
            permute(a, b, c & 3, (c & 3) + 1, (c & 3) + 2, (c & 3) + 3))
 EM_TERNARY(prmt_b4e, uint32_t, uint32_t, uint32_t, uint32_t,
@@ -313,7 +312,7 @@ EM_TERNARY(prmt_ecr, uint32_t, uint32_t, uint32_t, uint32_t,
 EM_TERNARY(prmt_rc16, uint32_t, uint32_t, uint32_t, uint32_t,
            permute(a, b, (c & 1) * 2, (c & 1) * 2 + 1, (c & 1) * 2, (c & 1) * 2 + 1))
 
-/* ---- the table ---------------------------------------------------------------------------------------------------- */
+/* ---- the table -------------------------------------------------------------------------------------------------- */
 
 #define FORMS_BITS(name, opcode)                                                                                       \
     EM_FORM(name##_16, opcode, EM_TYPES(B16), EM_NONE), EM_FORM(name##_32, opcode, EM_TYPES(B32), EM_NONE),            \

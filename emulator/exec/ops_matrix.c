@@ -2,7 +2,7 @@
 #include "matrix.h"
 #include "values.h"
 
-/* ---- getting elements ------------------------------------------------------------------------------------------------ */
+/* ---- getting elements ------------------------------------------------------------------------------------------- */
 
 static void gather_16(uint16_t *to, const unsigned char *rows, const uint32_t *places, unsigned count)
 {
@@ -19,7 +19,8 @@ static void gather_32(uint32_t *to, const unsigned char *rows, const uint32_t *p
 static float float_of_e4m3(uint32_t code)
 {
     const uint32_t magnitude = code & 0x7fu;
-    const float value = magnitude >= 8u ? em_float_of((magnitude << 20) + (120u << 23)) : (float)(int)magnitude * 0x1p-9f;
+    const float value =
+        magnitude >= 8u ? em_float_of((magnitude << 20) + (120u << 23)) : (float)(int)magnitude * 0x1p-9f;
     const float signed_value = em_float_of(em_bits_of_float(value) | (code & 0x80u) << 24);
     return magnitude == 0x7fu ? em_float_of(EM_F32_NAN) : signed_value;
 }
@@ -56,7 +57,8 @@ static void gather_floats(float *to, const unsigned char *rows, const uint32_t *
     }
 }
 
-static void scatter_floats(unsigned char *rows, const uint32_t *places, const float *from, unsigned count, ptx_type type)
+static void scatter_floats(unsigned char *rows, const uint32_t *places, const float *from, unsigned count,
+                           ptx_type type)
 {
     for (unsigned i = 0; i < count; i++) {
         if (type == PTX_F16) {
@@ -69,7 +71,7 @@ static void scatter_floats(unsigned char *rows, const uint32_t *places, const fl
     }
 }
 
-/* ---- products -------------------------------------------------------------------------------------------------------- */
+/* ---- products --------------------------------------------------------------------------------------------------- */
 
 /* Products of halves and tf32 are exact in f32, so each step rounds once with or without the fused instruction. */
 EM_INLINE void multiply_columns(const em_product *how, const float *a, const float *b, float *c, unsigned columns)
@@ -192,7 +194,7 @@ MULTIPLY(multiply_float, multiply_floats)
 MULTIPLY(multiply_double, multiply_doubles)
 MULTIPLY(multiply_integer, multiply_integers)
 
-/* ---- moving elements ------------------------------------------------------------------------------------------------- */
+/* ---- moving elements -------------------------------------------------------------------------------------------- */
 
 /* Everything is read before anything is written: a result may be an operand. */
 #define PERMUTE(T)                                                                                                     \
@@ -245,14 +247,14 @@ EM_OP_STATUS(permute)
         T *const d_row = EM_ROW(T, insn->d);                                                                           \
         for (unsigned lane = 0; lane < EM_LANES; lane++) {                                                             \
             const unsigned line = lane % insn->aux;                                                                    \
-            d_row[lane] = (T)(a_row[line] + line * (uint64_t)b_row[line] * (uint64_t)insn->imm / 8);                       \
+            d_row[lane] = (T)(a_row[line] + line * (uint64_t)b_row[line] * (uint64_t)insn->imm / 8);                   \
         }                                                                                                              \
         return EM_GO;                                                                                                  \
     }
 ADDRESSES(addresses_32, uint32_t)
 ADDRESSES(addresses_64, uint64_t)
 
-/* ---- cp.async: at once ------------------------------------------------------------------------------------------------- */
+/* ---- cp.async: at once ------------------------------------------------------------------------------------------ */
 
 static em_status fetch_lanes(const em_insn *insn, unsigned char *rows, em_warp *warp, em_mask mask)
 {

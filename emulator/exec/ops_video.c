@@ -5,7 +5,7 @@
 #include "op.h"
 #include "values.h"
 
-/* ---- shared by scalar and SIMD forms -------------------------------------------------------------------------------- */
+/* ---- shared by scalar and SIMD forms ---------------------------------------------------------------------------- */
 
 typedef struct range {
     int64_t low, high;
@@ -13,8 +13,7 @@ typedef struct range {
 
 static range range_of(bool is_signed, unsigned bits)
 {
-    const range made = {is_signed ? -(INT64_C(1) << (bits - 1)) : 0,
-                        (INT64_C(1) << (is_signed ? bits - 1 : bits)) - 1};
+    const range made = {is_signed ? -(INT64_C(1) << (bits - 1)) : 0, (INT64_C(1) << (is_signed ? bits - 1 : bits)) - 1};
     return made;
 }
 
@@ -81,7 +80,7 @@ static bool compared(ptx_modifier comparison, int64_t a, int64_t b)
     }
 }
 
-/* ---- scalar forms ---------------------------------------------------------------------------------------------------- */
+/* ---- scalar forms ----------------------------------------------------------------------------------------------- */
 
 static void place_of(ptx_selector selector, unsigned *position, unsigned *bits)
 {
@@ -209,7 +208,7 @@ EM_OP(vmad)
     }
 }
 
-/* ---- SIMD forms: two halves or four bytes ------------------------------------------------------------------------- */
+/* ---- SIMD forms: two halves or four bytes ----------------------------------------------------------------------- */
 
 typedef struct parts {
     unsigned count, bits;
@@ -276,8 +275,8 @@ static uint32_t simd_lane(const parts *how, ptx_opcode opcode, uint32_t a, uint3
             continue;
         const int64_t left = picked(how, how->a_parts >> (4 * part) & 15u, a, b, how->a_signed);
         const int64_t right = picked(how, how->b_parts >> (4 * part) & 15u, a, b, how->b_signed);
-        int64_t value = how->comparison != PTX_MOD_NONE ? compared(how->comparison, left, right)
-                                                        : computed(opcode, left, right);
+        int64_t value =
+            how->comparison != PTX_MOD_NONE ? compared(how->comparison, left, right) : computed(opcode, left, right);
         if (how->saturate)
             value = clamp_to(value, range_of(how->d_signed, how->bits));
         if (how->accumulate)
@@ -306,7 +305,7 @@ SIMD(video4, 4, false)
 SIMD(vset2, 2, true)
 SIMD(vset4, 4, true)
 
-/* ---- the table ---------------------------------------------------------------------------------------------------- */
+/* ---- the table -------------------------------------------------------------------------------------------------- */
 
 #define FORM(name, opcode, d, a, b, ...) EM_FORM(name, opcode, EM_TYPES(d, a, b), EM_MODIFIERS(__VA_ARGS__))
 #define FORMS_TYPES(name, opcode, ...)                                                                                 \

@@ -36,7 +36,7 @@ static em_mask first_group(const uint32_t *members, em_mask mask, em_mask waitin
     return first & mask;
 }
 
-/* ---- shfl ------------------------------------------------------------------------------------------------------------ */
+/* ---- shfl ------------------------------------------------------------------------------------------------------- */
 
 typedef struct source_lane {
     int lane;
@@ -53,9 +53,7 @@ EM_INLINE source_lane source_of(ptx_modifier mode, int lane, uint32_t b, uint32_
         from = lane - by;
         within = from >= last;
     } else {
-        from = mode == PTX_MOD_DOWN ? lane + by
-               : mode == PTX_MOD_BFLY ? lane ^ by
-                                      : (lane & segment) | (by & ~segment);
+        from = mode == PTX_MOD_DOWN ? lane + by : mode == PTX_MOD_BFLY ? lane ^ by : (lane & segment) | (by & ~segment);
         within = from <= last;
     }
     const source_lane made = {within ? from & 31 : lane, within};
@@ -103,7 +101,7 @@ SHUFFLE(down, PTX_MOD_DOWN)
 SHUFFLE(bfly, PTX_MOD_BFLY)
 SHUFFLE(idx, PTX_MOD_IDX)
 
-/* ---- vote -------------------------------------------------------------------------------------------------------------- */
+/* ---- vote ------------------------------------------------------------------------------------------------------- */
 
 EM_INLINE bool voted(ptx_modifier kind, em_mask yes, em_mask members)
 {
@@ -158,7 +156,7 @@ VOTE(any, PTX_MOD_ANY)
 VOTE(uni, PTX_MOD_UNI)
 VOTE(ballot, PTX_MOD_BALLOT)
 
-/* ---- match -------------------------------------------------------------------------------------------------------------- */
+/* ---- match ------------------------------------------------------------------------------------------------------ */
 
 static uint64_t matched_value(const unsigned char *row, unsigned size, int lane)
 {
@@ -214,17 +212,17 @@ MATCH(match_any_b64, 8, false)
 MATCH(match_all_b32, 4, true)
 MATCH(match_all_b64, 8, true)
 
-/* ---- redux -------------------------------------------------------------------------------------------------------------- */
+/* ---- redux ------------------------------------------------------------------------------------------------------ */
 
-#define LESSER(T, x, y) ((T)(x) < (T)(y) ? (x) : (y))
-#define GREATER(T, x, y) ((T)(x) > (T)(y) ? (x) : (y))
-#define F32_LESSER(x, y) em_bits_of_float(em_lesser(em_float_of(x), em_float_of(y)))
+#define LESSER(T, x, y)   ((T)(x) < (T)(y) ? (x) : (y))
+#define GREATER(T, x, y)  ((T)(x) > (T)(y) ? (x) : (y))
+#define F32_LESSER(x, y)  em_bits_of_float(em_lesser(em_float_of(x), em_float_of(y)))
 #define F32_GREATER(x, y) em_bits_of_float(em_greater(em_float_of(x), em_float_of(y)))
 #define F32_LESSER_NAN(x, y)                                                                                           \
     em_bits_of_float(em_or_nan(em_float_of(x), em_float_of(y), em_lesser(em_float_of(x), em_float_of(y))))
 #define F32_GREATER_NAN(x, y)                                                                                          \
     em_bits_of_float(em_or_nan(em_float_of(x), em_float_of(y), em_greater(em_float_of(x), em_float_of(y))))
-#define AS_IT_IS(x) (x)
+#define AS_IT_IS(x)  (x)
 #define MAGNITUDE(x) ((x)&0x7fffffffu)
 
 /* `first` prepares a lane's value, `expression` joins `x` with another lane's `y`. */
@@ -242,7 +240,7 @@ MATCH(match_all_b64, 8, true)
         EACH_GROUP(members, mask)                                                                                      \
         {                                                                                                              \
             uint32_t x = first(given[__builtin_ctz(members_here)]);                                                    \
-            EM_EACH_LANE_OF(members_here & (members_here - 1))                                                         \
+            EM_EACH_LANE_OF(members_here &(members_here - 1))                                                          \
             {                                                                                                          \
                 const uint32_t y = first(given[lane]);                                                                 \
                 x = (expression);                                                                                      \
@@ -271,7 +269,7 @@ REDUX(max_abs_f32, MAGNITUDE, F32_GREATER(x, y))
 REDUX(min_abs_nan_f32, MAGNITUDE, F32_LESSER_NAN(x, y))
 REDUX(max_abs_nan_f32, MAGNITUDE, F32_GREATER_NAN(x, y))
 
-/* ---- the table ---------------------------------------------------------------------------------------------------- */
+/* ---- the table -------------------------------------------------------------------------------------------------- */
 
 #define FORMS_SHUFFLE(name, mode)                                                                                      \
     EM_FORM_ONE(shfl_##name, SHFL, EM_TYPES(B32), EM_MODIFIERS(mode)),                                                 \

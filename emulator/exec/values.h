@@ -13,7 +13,7 @@
 #define EM_F64_NAN 0xfff8000000000000ull
 #define EM_F16_NAN 0x7fffu /* of bf16 too */
 
-/* ---- the host's floating-point environment ------------------------------------------------------------------------ */
+/* ---- the host's floating-point environment ---------------------------------------------------------------------- */
 
 /* Before and after the arithmetic of a handler; nothing at all for rounding to nearest without .ftz. The host's own
  * flushing is used because it tests the result as the GPU does: rounded as if exponents had no end. */
@@ -107,7 +107,7 @@ EM_INLINE float em_with_xor_sign(float a, float b, float chosen)
     return chosen == chosen ? em_float_of(em_bits_of_float(chosen) | sign) : chosen;
 }
 
-/* ---- f16 and bf16: the bits in a uint16_t ---------------------------------------------------------------------------- */
+/* ---- f16 and bf16: the bits in a uint16_t ----------------------------------------------------------------------- */
 
 EM_INLINE float em_float_of_f16(uint16_t half)
 {
@@ -221,7 +221,7 @@ EM_INLINE float em_fma(float a, float b, float c)
 #endif
 }
 
-/* ---- rounding to an integer -------------------------------------------------------------------------------------- */
+/* ---- rounding to an integer ------------------------------------------------------------------------------------- */
 
 /* Adding and taking away 2^23 rounds to nearest; a step of one corrects that where it went the wrong way. Zeros keep
  * the sign of what they came from; NaN, infinity and what has no fraction stay. */
@@ -253,7 +253,7 @@ EM_INLINE double em_integral_f64(double value, em_rounding mode)
     return magnitude < 0x1p52 ? em_double_of(em_bits_of_double(whole) | sign) : value;
 }
 
-/* ---- float to integer ------------------------------------------------------------------------------------------------ */
+/* ---- float to integer ------------------------------------------------------------------------------------------- */
 
 /* Out of range gives the nearest limit. A NaN gives 0 for 32 bits and fewer, the top bit alone for 64 bits and
  * whenever it was an f64. The conversions of C stay in the range where they are defined. */
