@@ -72,14 +72,17 @@ static int record(em_event *event, em_stream *stream, bool after_all)
     record->references = 2;
     op->record = record;
     op->op.finish = finish_record;
+    op->op.after_all = after_all;
+    /* Only what has its place in the stream is shown to others: a wait for a recording that is yet to be queued could
+     * come before it in the order of streams, and each would wait for the other. */
+    int status = em_stream_submit(stream, &op->op, EM_NOW_OR_QUEUE);
     pthread_mutex_lock(&event->lock);
     em_record *former = event->record;
     event->record = record;
     pthread_mutex_unlock(&event->lock);
     if (former != NULL)
         em_record_release(former);
-    op->op.after_all = after_all;
-    return em_stream_submit(stream, &op->op, EM_NOW_OR_QUEUE);
+    return status;
 }
 
 int em_event_record(em_event *event, em_stream *stream)
