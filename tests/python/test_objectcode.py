@@ -181,7 +181,7 @@ def test_many_modules(device, stream):
 def test_code_without_kernels(compile):
     code = compile("template <typename T> __global__ void k(T *) {}")
     for look in (code.get_kernel, code.__getitem__):
-        with pytest.raises(KeyError, match="this code has none .*name_expressions"):
+        with pytest.raises(KeyError, match=r"this code has none .*name_expressions"):
             look("k<int>")
 
 
