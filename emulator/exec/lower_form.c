@@ -110,6 +110,28 @@ static void lower_vector_atomic(lowering *self, em_handlers handlers)
     }
 }
 
+/* The least or greatest of three is that of two, and the third. */
+static void lower_three(lowering *self, em_handlers handlers)
+{
+    const ptx_operand *const operands = self->at->operands;
+    const ptx_type type = ptx_type_of(self->at, 0);
+    uint32_t given[3];
+    for (unsigned i = 0; i < 3; i++)
+        given[i] = em_source(self, &operands[i + 1], type);
+    const destination to = em_destination(self, &operands[0], type);
+    const uint32_t of_two = em_row_temporary(self, em_type_bytes(type));
+    for (unsigned i = 0; i < 2; i++) {
+        draft *made = em_emit_guarded(self, handlers);
+        if (made == NULL)
+            return;
+        made->insn.a = i == 0 ? given[0] : of_two;
+        made->insn.b = given[i + 1];
+        made->insn.d = i == 0 ? of_two : to.row;
+        made->insn.ptx = self->at;
+    }
+    em_destination_done(self, &to);
+}
+
 bool em_lower_form(lowering *self)
 {
     const ptx_instruction *at = self->at;
@@ -118,6 +140,10 @@ bool em_lower_form(lowering *self)
         return false;
     if (at->mnemonic->vector > 1) {
         lower_vector_atomic(self, handlers);
+        return true;
+    }
+    if ((at->op == PTX_OP_MIN || at->op == PTX_OP_MAX) && at->operand_count == 4) {
+        lower_three(self, handlers);
         return true;
     }
     operand_shape form = {0};

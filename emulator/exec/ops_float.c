@@ -102,6 +102,16 @@ EM_BINARY(copysign_f32, uint32_t, uint32_t, uint32_t, (a & 0x80000000u) | (b & 0
         name##_nan_xorsign_##how, float, float, float,                                                                 \
         em_or_nan(a, b,                                                                                                \
                   em_with_xor_sign(a, b, choose(em_magnitude(OPERAND_##how(a)), em_magnitude(OPERAND_##how(b))))))
+/* .abs alone, which PTX has for three operands. */
+#define EXTREMES_OF_MAGNITUDES(name, choose, how)                                                                      \
+    EM_BINARY(name##_abs_##how, float, float, float,                                                                   \
+              choose(em_magnitude(OPERAND_##how(a)), em_magnitude(OPERAND_##how(b))))                                  \
+    EM_BINARY(name##_nan_abs_##how, float, float, float,                                                               \
+              em_or_nan(a, b, choose(em_magnitude(OPERAND_##how(a)), em_magnitude(OPERAND_##how(b)))))
+EXTREMES_OF_MAGNITUDES(min, em_lesser, plain)
+EXTREMES_OF_MAGNITUDES(min, em_lesser, ftz)
+EXTREMES_OF_MAGNITUDES(max, em_greater, plain)
+EXTREMES_OF_MAGNITUDES(max, em_greater, ftz)
 EXTREMES(min, em_lesser, plain)
 EXTREMES(min, em_lesser, ftz)
 EXTREMES(max, em_greater, plain)
@@ -127,6 +137,10 @@ EXTREMES(max, em_greater, ftz)
     EM_FORM(name##_plain, opcode, F32, EM_NONE), EM_FORM(name##_ftz, opcode, F32, EM_MODIFIERS(FTZ)),                  \
         EM_FORM(name##_nan_plain, opcode, F32, EM_MODIFIERS(NAN)),                                                     \
         EM_FORM(name##_nan_ftz, opcode, F32, EM_MODIFIERS(FTZ, NAN)),                                                  \
+        EM_FORM(name##_abs_plain, opcode, F32, EM_MODIFIERS(ABS)),                                                     \
+        EM_FORM(name##_abs_ftz, opcode, F32, EM_MODIFIERS(FTZ, ABS)),                                                  \
+        EM_FORM(name##_nan_abs_plain, opcode, F32, EM_MODIFIERS(NAN, ABS)),                                            \
+        EM_FORM(name##_nan_abs_ftz, opcode, F32, EM_MODIFIERS(FTZ, NAN, ABS)),                                         \
         EM_FORM(name##_xorsign_plain, opcode, F32, EM_MODIFIERS(XORSIGN, ABS)),                                        \
         EM_FORM(name##_xorsign_ftz, opcode, F32, EM_MODIFIERS(FTZ, XORSIGN, ABS)),                                     \
         EM_FORM(name##_nan_xorsign_plain, opcode, F32, EM_MODIFIERS(NAN, XORSIGN, ABS)),                               \
