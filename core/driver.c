@@ -152,6 +152,7 @@ static int open_library(void *handle, const char *path, cc_driver_kind kind, cc_
     if (code != CUDA_SUCCESS) {
         store(&cc__driver.cuGetErrorName, dlsym(handle, "cuGetErrorName"));
         store(&cc__driver.cuGetErrorString, dlsym(handle, "cuGetErrorString"));
+        store(&cc__driver.cuEmulatorErrorDetail, dlsym(handle, "cuEmulatorErrorDetail")); /* a setting it refused */
         return fail_broken(error, path, "cuInit", code);
     }
     return cc__driver_open_with(resolve_in_library, &opened, kind, path, error);

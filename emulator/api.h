@@ -14,6 +14,7 @@
 #include <pthread.h>
 
 #include "emulator.h"
+#include "fault.h"
 
 /* ---- handles: object.c ------------------------------------------------------------------------------------------- */
 
@@ -97,6 +98,8 @@ typedef struct em_thread {
     em_detail *detail;         /* of the last failing call */
     const char *failed_call;
     int failed_status;
+    int late_fault;        /* what the call in progress returns by the fault plan, once it is done */
+    uint64_t fault_number; /* of that call */
     bool detail_fresh; /* text was written by the call in progress */
     bool in_callback;  /* a host function of a stream: no driver call is allowed in it */
     bool registered;   /* the thread's end will be noticed */
@@ -106,6 +109,7 @@ extern _Thread_local em_thread em_self __attribute__((tls_model("initial-exec"))
 extern _Atomic int em_state; /* CUDA_SUCCESS once cuInit has run, else the error that every call returns */
 
 int em_initialize(void);
+bool em_entry_exists(const char *name); /* proc_address.c: a name that cuGetProcAddress finds */
 void em_thread_register(void); /* before anything is stored in em_self that the thread's end must free */
 
 /* ---- contexts: context.c ----------------------------------------------------------------------------------------- */
@@ -138,6 +142,7 @@ em_context *em_context_new(em_device *device, unsigned int flags, bool primary);
 bool em_context_revive(em_context *context, unsigned int flags); /* a primary context's next life; false: no memory */
 void em_context_destroy(em_context *context); /* waits for its work, frees what it owns; the handle was closed before */
 void em_context_poison(em_context *context, int status, const em_detail *detail);
+bool em_poisons(int status); /* a kernel that fails with it leaves the context unusable */
 int em_context_synchronize(em_context *context);
 
 /* The checks at the head of nearly every call: 0 and the current context, or the error to return. */
@@ -328,16 +333,18 @@ uint64_t em_heap_count(em_memory kind);                                     /* l
 /* The calling thread's account of why the call in progress fails; returns `code`. */
 int em_explain(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 em_detail *em_thread_detail(void);   /* for em_* functions that fill one: marks it as written by this call */
-/* CUDA_ERROR_NOT_READY is an answer that needs no account; that of an earlier failure must not stand for it. */
-void em_forget_failure(void);
 const char *em_error_name(int code); /* "CUDA_ERROR_..." or NULL */
 const char *em_error_text(int code);
 
-extern bool em_tracing;
-void em_trace_open(void);
+/* Who wants to be told of every call that ends, not only of those that fail. */
+typedef enum em_watch_reason { EM_WATCH_TRACE = 1, EM_WATCH_FAULTS = 2 } em_watch_reason;
+extern _Atomic unsigned int em_watched;
+void em_watch(em_watch_reason reason, bool begins);
 void em_trace_fault(const em_detail *detail); /* a fault that was found on a stream's thread */
-/* Notes the failure for cuEmulatorErrorDetail and writes the trace line. */
-void em_call_ends(const char *name, CUresult status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Notes the failure for cuEmulatorErrorDetail and writes the trace line. The result is what the call returns: by a
+ * fault plan, not always the status. */
+CUresult em_call_ends(const char *name, CUresult status, const char *format, ...)
+    __attribute__((cold, format(printf, 3, 4)));
 
 /* ---- entry points ------------------------------------------------------------------------------------------------ */
 
@@ -347,12 +354,15 @@ void em_call_ends(const char *name, CUresult status, const char *format, ...) __
 #define EM_UNWRAP(...) __VA_ARGS__
 #define EM_CALL(name, call, format, arguments)                                                                         \
     do {                                                                                                               \
-        CUresult em_status = (CUresult)(call);                                                                         \
-        if (__builtin_expect(em_status != CUDA_SUCCESS || em_tracing, 0)) {                                            \
-            if (em_status == CUDA_ERROR_NOT_READY)                                                                     \
-                em_forget_failure();                                                                                   \
-            em_call_ends(#name, em_status, format, EM_UNWRAP arguments);                                               \
-        }                                                                                                              \
+        CUresult em_status = CUDA_SUCCESS;                                                                             \
+        if (__builtin_expect(atomic_load_explicit(&em_fault_planned, memory_order_relaxed), 0))                        \
+            em_status = (CUresult)em_fault_call(#name);                                                                \
+        if (__builtin_expect(em_status == CUDA_SUCCESS, 1))                                                            \
+            em_status = (CUresult)(call);                                                                              \
+        if (__builtin_expect(em_status != CUDA_SUCCESS ||                                                              \
+                                 atomic_load_explicit(&em_watched, memory_order_relaxed) != 0,                         \
+                             0))                                                                                       \
+            em_status = em_call_ends(#name, em_status, format, EM_UNWRAP arguments);                                   \
         return em_status;                                                                                              \
     } while (0)
 

@@ -309,23 +309,24 @@ EM_ENTRY(cuCtxGetExecAffinity, "%p, %d", (affinity, type), CUexecAffinityParam *
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
-/* EM_ENTRY wants a parameter list; this call has none. */
-CUresult CUDAAPI cuCtxSynchronize(void)
+static int synchronize_current(void)
 {
     em_context *context;
     int status = em_enter(&context);
-    if (status == CUDA_SUCCESS)
-        status = em_context_synchronize(context);
-    EM_CALL(cuCtxSynchronize, status, "%s", (""));
+    return status == CUDA_SUCCESS ? em_context_synchronize(context) : status;
+}
+
+/* EM_ENTRY wants a parameter list; this call has none. */
+CUresult CUDAAPI cuCtxSynchronize(void)
+{
+    EM_CALL(cuCtxSynchronize, synchronize_current(), "%s", (""));
 }
 
 EM_ENTRY(cuCtxSynchronize_v2, "%p", (handle), CUcontext handle)
 {
     em_context *context;
-    if (handle == NULL) {
-        int status = em_enter(&context);
-        return status == CUDA_SUCCESS ? em_context_synchronize(context) : status;
-    }
+    if (handle == NULL)
+        return synchronize_current();
     int status = find_context(handle, &context);
     return status == CUDA_SUCCESS ? em_context_synchronize(context) : status;
 }

@@ -76,7 +76,7 @@ static em_context *context_of(const em_range *range)
 static int free_after_work(uint64_t address, bool host)
 {
     em_context *current;
-    em_range *range;
+    em_range *range = NULL;
     int status = em_self.current != NULL ? em_enter(&current) : em_enter_any();
     if (status != CUDA_SUCCESS || address == 0)
         return status;

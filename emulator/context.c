@@ -63,6 +63,24 @@ void em_context_poison(em_context *context, int status, const em_detail *detail)
     pthread_mutex_unlock(&context->fault_lock);
 }
 
+bool em_poisons(int status)
+{
+    switch (status) {
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static bool any_stream(const em_stream *stream)
 {
     (void)stream;

@@ -38,4 +38,23 @@ CU_EMULATOR_EXPORT CUresult cuEmulatorErrorDetail(char *buffer, size_t size);
 /* Fills as many of the fields as `size` bytes hold. */
 CU_EMULATOR_EXPORT CUresult cuEmulatorLiveObjects(cuEmulatorObjects *objects, size_t size);
 
+/* Faults by plan, for tests: "call=17,code=2", "call=cuStreamCreate,nth=2,onwards,late", "allocation=5", "count"; rules
+ * are joined by ';', and docs/emulator.md says what each word means. NULL: no plan. The counts begin anew with each plan
+ * and stay when it is taken away. CUDA_ERROR_INVALID_VALUE, with the grammar in cuEmulatorErrorDetail, leaves the plan
+ * that was. The environment variable CUDA_CORE_EMULATOR_FAULT is the plan that a process begins with. */
+CU_EMULATOR_EXPORT CUresult cuEmulatorSetFaultPlan(const char *plan);
+
+typedef struct cuEmulatorFaults {
+    uint64_t calls;       /* driver calls since the plan was set, those of cuEmulator* not among them */
+    uint64_t allocations; /* of host memory, in the emulator, by whatever thread */
+    uint64_t failed_calls, failed_allocations;
+} cuEmulatorFaults;
+
+/* Fills as many of the fields as `size` bytes hold. */
+CU_EMULATOR_EXPORT CUresult cuEmulatorFaultCounts(cuEmulatorFaults *faults, size_t size);
+
+/* The entry point of the Nth driver call since the plan was set, from 1, as exported ("cuStreamDestroy_v2"); NULL
+ * where there was none, or beyond the first 65,536. */
+CU_EMULATOR_EXPORT const char *cuEmulatorCallName(uint64_t number);
+
 #endif

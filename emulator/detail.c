@@ -50,12 +50,6 @@ int em_explain(int code, const char *format, ...)
     return code;
 }
 
-void em_forget_failure(void)
-{
-    em_self.detail_fresh = false;
-    em_self.failed_status = 0;
-}
-
 const char *em_error_name(int code)
 {
     switch (code) {

@@ -65,7 +65,9 @@ int em_initialize(void)
     pthread_mutex_lock(&start_lock);
     int status = CUDA_SUCCESS;
     if (!started) {
-        status = em_devices_configure();
+        status = em_fault_environment();
+        if (status == CUDA_SUCCESS)
+            status = em_devices_configure();
         if (status == CUDA_SUCCESS) {
             pthread_atfork(NULL, NULL, after_fork_in_child);
             started = true;

@@ -29,6 +29,11 @@ static int compare_name(const void *name, const void *element)
     return strcmp(name, ((const entry *)element)->name);
 }
 
+bool em_entry_exists(const char *name)
+{
+    return bsearch(name, entries, sizeof entries / sizeof *entries, sizeof *entries, compare_name) != NULL;
+}
+
 /* The newest form that a program of that CUDA version can know. */
 static CUdriverProcAddressQueryResult find(const char *name, int version, bool per_thread, void **function)
 {

@@ -9,7 +9,8 @@
 
 #include "api.h"
 
-bool em_tracing;
+_Atomic unsigned int em_watched;
+static bool tracing;
 static FILE *trace_file;
 static uint64_t trace_start;
 
@@ -20,10 +21,18 @@ static uint64_t now(void)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-__attribute__((constructor)) void em_trace_open(void)
+void em_watch(em_watch_reason reason, bool begins)
+{
+    if (begins)
+        atomic_fetch_or(&em_watched, reason);
+    else
+        atomic_fetch_and(&em_watched, ~(unsigned int)reason);
+}
+
+__attribute__((constructor)) static void open_trace(void)
 {
     const char *where = getenv("CUDA_CORE_EMULATOR_TRACE");
-    if (em_tracing || where == NULL || where[0] == '\0')
+    if (where == NULL || where[0] == '\0')
         return;
     trace_file = strcmp(where, "stderr") == 0 ? stderr : fopen(where, "ae");
     if (trace_file == NULL) {
@@ -31,7 +40,8 @@ __attribute__((constructor)) void em_trace_open(void)
         return;
     }
     trace_start = now();
-    em_tracing = true;
+    tracing = true;
+    em_watch(EM_WATCH_TRACE, true);
 }
 
 static void write_line(const char *text)
@@ -43,7 +53,7 @@ static void write_line(const char *text)
 
 void em_trace_fault(const em_detail *detail)
 {
-    if (em_tracing)
+    if (tracing)
         write_line(detail->text);
 }
 
@@ -59,8 +69,18 @@ static void trace_call(const char *name, CUresult status, const char *format, va
     write_line(line);
 }
 
-void em_call_ends(const char *name, CUresult status, const char *format, ...)
+/* CUDA_ERROR_NOT_READY is an answer that needs no account; that of an earlier failure must not stand for it. */
+static void forget_failure(void)
 {
+    em_self.detail_fresh = false;
+    em_self.failed_status = 0;
+}
+
+CUresult em_call_ends(const char *name, CUresult status, const char *format, ...)
+{
+    status = (CUresult)em_fault_late(name, (int)status);
+    if (status == CUDA_ERROR_NOT_READY)
+        forget_failure();
     bool failed = status != CUDA_SUCCESS && status != CUDA_ERROR_NOT_READY;
     if (failed) {
         /* Text of an earlier call must not explain this one. */
@@ -69,7 +89,7 @@ void em_call_ends(const char *name, CUresult status, const char *format, ...)
         em_self.failed_call = name;
         em_self.failed_status = (int)status;
     }
-    if (em_tracing) {
+    if (tracing) {
         va_list arguments;
         va_start(arguments, format);
         trace_call(name, status, format, arguments);
@@ -77,4 +97,5 @@ void em_call_ends(const char *name, CUresult status, const char *format, ...)
     }
     if (failed && em_self.detail != NULL && em_self.detail_fresh)
         em_self.detail->code = -1; /* used up: a later call with the same status needs its own text */
+    return status;
 }

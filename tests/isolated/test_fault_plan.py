@@ -1,0 +1,41 @@
+"""The emulator's plan of faults: what is asked to fail does, with the code asked for, and nothing else."""
+
+import pytest
+from support import run_python
+
+CREATE = """
+import warnings
+warnings.simplefilter("ignore")
+from cuda_core import CUDAError, Device
+device = Device(0)
+try:
+    device.create_stream()
+except CUDAError as error:
+    print(error.code, error.function)
+device.create_stream()
+print("works")
+"""
+
+
+@pytest.mark.parametrize(
+    ("plan", "code"),
+    [
+        ("call=cuStreamCreateWithPriority,nth=1", 999),
+        ("call=cuStreamCreateWithPriority,nth=1,code=2", 2),
+        ("call=cuStreamCreateWithPriority,nth=1,code=CUDA_ERROR_NOT_PERMITTED,late", 800),
+    ],
+)
+def test_call_of_a_name(plan, code):
+    process = run_python(CREATE, env={"CUDA_CORE_DRIVER": "emulator", "CUDA_CORE_EMULATOR_FAULT": plan})
+    assert process.stdout.splitlines() == [f"{code} cuStreamCreateWithPriority", "works"]
+
+
+def test_count_lets_nothing_fail():
+    process = run_python(CREATE, env={"CUDA_CORE_DRIVER": "emulator", "CUDA_CORE_EMULATOR_FAULT": "count"})
+    assert process.stdout.splitlines() == ["works"]
+
+
+@pytest.mark.parametrize("plan", ["nonsense", "call=cuNoSuchCall", "allocation=0", "call=1,code=12345", "call=1;"])
+def test_a_plan_that_is_none_names_the_variable_and_the_grammar(plan):
+    process = run_python(CREATE, env={"CUDA_CORE_DRIVER": "emulator", "CUDA_CORE_EMULATOR_FAULT": plan}, code=1)
+    assert f"CUDA_CORE_EMULATOR_FAULT={plan}: a plan is rules joined by" in process.stderr
