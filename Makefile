@@ -12,7 +12,7 @@ tag     = $(shell $(python) -c 'import sys; print("cp%d%d" % sys.version_info[:2
 build   = build/$(tag)
 run     = PYTHONPATH=python $(python)
 
-.PHONY: demo test build c-tests python-tests stubs lint check check-warnings check-asan check-wheel bench clean
+.PHONY: demo test build c-tests python-tests stubs lint check check-warnings check-asan check-fuzz check-wheel fuzz fuzz-build bench clean
 
 demo: $(VENV)/.demo
 	cd / && $(abspath $(python)) -m cuda_core.demo
@@ -60,6 +60,20 @@ check-warnings: $(VENV)/.tools
 check-asan: $(VENV)/.tools
 	$(python) tools/meson_build.py build/asan -Db_sanitize=address,undefined -Db_lundef=false --buildtype=debugoptimized
 	$(VENV)/bin/meson test -C build/asan --print-errorlogs
+
+# libFuzzer's targets, with clang: `make fuzz MINUTES=10 TARGET=ptx`, and a seeded minute over all of them.
+MINUTES ?= 10
+TARGET  ?=
+
+fuzz-build: $(VENV)/.tools
+	CC=clang $(python) tools/meson_build.py build/fuzz -Dfuzz=true -Dcore_tests=false \
+	    -Db_sanitize=address,undefined -Db_lundef=false --buildtype=debugoptimized
+
+fuzz: fuzz-build
+	$(python) tests/fuzz/run.py build/fuzz $(MINUTES) $(TARGET)
+
+check-fuzz: fuzz-build
+	$(python) tests/fuzz/run.py build/fuzz check
 
 # What pip makes of the tree, in an environment that has no CUDA toolkit of its own.
 check-wheel: $(VENV)/.tools

@@ -118,9 +118,11 @@ static bool find_shared(em_layout *layout)
  * -------------------------------------------------------------------------------------------------------- */
 
 enum { UNVISITED, OPEN, CLOSED };
+enum { LONGEST_CHAIN = 4096 }; /* of calls that is followed: the host's own stack is spent on it */
 
-/* Bytes of the deepest chain of calls from a function; false: there is a cycle, or a call of an unknown function. */
-static bool depth_of(const ptx_function *function, uint8_t *state, uint32_t *deepest, uint32_t *result)
+/* Bytes of the deepest chain of calls from a function; false: there is a cycle, a call of an unknown function, or a
+ * chain that is too long to be followed. */
+static bool depth_of(const ptx_function *function, unsigned above, uint8_t *state, uint32_t *deepest, uint32_t *result)
 {
     function = real(function);
     if (!function->has_body) {
@@ -131,13 +133,13 @@ static bool depth_of(const ptx_function *function, uint8_t *state, uint32_t *dee
         *result = deepest[function->index];
         return true;
     }
-    if (state[function->index] == OPEN || function->calls_indirectly)
+    if (state[function->index] == OPEN || function->calls_indirectly || above == LONGEST_CHAIN)
         return false;
     state[function->index] = OPEN;
     uint32_t below = 0, parameter_frame;
     for (uint32_t i = 0; i < function->callee_count; i++) {
         uint32_t depth;
-        if (!depth_of(function->callees[i], state, deepest, &depth))
+        if (!depth_of(function->callees[i], above + 1, state, deepest, &depth))
             return false;
         if (depth > below)
             below = depth;
@@ -152,7 +154,7 @@ static bool find_local(em_layout *layout, const ptx_module *module)
     uint8_t *state = calloc(module->function_count, sizeof *state);
     uint32_t *deepest = calloc(module->function_count, sizeof *deepest);
     const bool enough = state != NULL && deepest != NULL;
-    if (enough && !depth_of(layout->functions[0], state, deepest, &layout->local_bytes))
+    if (enough && !depth_of(layout->functions[0], 0, state, deepest, &layout->local_bytes))
         layout->local_bytes = EM_RECURSION_LOCAL;
     free(state);
     free(deepest);

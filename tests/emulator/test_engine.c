@@ -100,6 +100,24 @@ static void modules(void)
     CHECK(!em_heap_find(address) || !em_heap_find(address)->live);
 }
 
+/* So many functions, each calling the one before, that following them by recursion would end the host's stack. */
+static void long_chain_of_calls(void)
+{
+    enum { FUNCTIONS = 200000, LINE = 64 };
+    char *text = malloc((size_t)FUNCTIONS * LINE + sizeof HEAD + LINE);
+    if (text == NULL)
+        exit(2);
+    int at = sprintf(text, "%s.func f0() { ret; }\n", HEAD);
+    for (int i = 1; i < FUNCTIONS; i++)
+        at += sprintf(text + at, ".func f%d() { call f%d; ret; }\n", i, i - 1);
+    sprintf(text + at, ".visible .entry k() { call f%d; ret; }\n", FUNCTIONS - 1);
+    em_module *module = load(text);
+    CHECK(module != NULL);
+    CHECK(module != NULL && em_kernel_describe(em_module_kernel(module, "k"))->local_bytes == 64 << 10);
+    em_module_unload(module);
+    free(text);
+}
+
 static void syntax(void)
 {
     CHECK(load(HEAD ".visible .entry broken() { add.u32 r0, r1; }\n") == NULL);
@@ -278,6 +296,7 @@ int main(void)
 {
     modules();
     syntax();
+    long_chain_of_calls();
     refusals();
     counting = load(COUNTING);
     CHECK(counting != NULL);
