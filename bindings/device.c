@@ -7,6 +7,7 @@
 #include "release.h"
 #include "resource.h"
 #include "stream.h"
+#include "wait.h"
 
 #include <stdlib.h>
 
@@ -427,10 +428,11 @@ static PyObject *device_sync(PyObject *op, PyObject *unused)
     if (context == NULL)
         return NULL;
     cc_error error;
-    int status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = cc_device_synchronize(device_cast(op)->core, &error);
-    Py_END_ALLOW_THREADS;
+    waiting wait;
+    const int status = cc_device_wait(device_cast(op)->core, wait_begin(&wait), &error);
+    wait_end(&wait);
+    if (status > 0)
+        return NULL;
     release_finished(state, context);
     if (status < 0)
         return raise_error(state, &error);

@@ -6,6 +6,7 @@
 #include "options.h"
 #include "parse.h"
 #include "release.h"
+#include "wait.h"
 
 typedef struct event_object {
     PyObject_HEAD
@@ -159,15 +160,17 @@ static PyObject *event_sync(PyObject *op, PyObject *unused)
     if (cc_event_query(core, &done, &error) < 0)
         cc_error_clear(&error);
     if (!done) {
-        Py_BEGIN_ALLOW_THREADS;
-        status = cc_event_synchronize(core, &error);
-        Py_END_ALLOW_THREADS;
+        waiting wait;
+        status = cc_event_wait(core, wait_begin(&wait), &error);
+        wait_end(&wait);
     }
     if (status == 0 && cc_context_has_pending(cc_event_context(core)))
         release_finished(state_of_final(op), cc_event_context(core));
     cc_event_release(core);
     if (status < 0)
         return raise_error(state_of_final(op), &error);
+    if (status > 0)
+        return NULL;
     Py_RETURN_NONE;
 }
 

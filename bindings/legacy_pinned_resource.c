@@ -5,6 +5,7 @@
 #include "errors.h"
 #include "parse.h"
 #include "stream.h"
+#include "wait.h"
 
 /* ---- helpers ---------------------------------------------------------------------------------------------------- */
 
@@ -72,14 +73,13 @@ static int wait_for(module_state *state, PyObject *stream)
     if (stream_from_object(state, stream, &core) < 0)
         return -1;
     cc_error error;
-    int status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = cc_stream_synchronize(core, &error);
-    Py_END_ALLOW_THREADS;
+    waiting wait;
+    const int status = cc_stream_wait(core, wait_begin(&wait), &error);
+    wait_end(&wait);
     cc_stream_release(core);
     if (status < 0)
         raise_error(state, &error);
-    return status;
+    return status == 0 ? 0 : -1;
 }
 
 static PyObject *legacy_pinned_deallocate(PyObject *op, PyTypeObject *class, PyObject *const *args, Py_ssize_t count,

@@ -7,6 +7,7 @@
 #include "options.h"
 #include "parse.h"
 #include "release.h"
+#include "wait.h"
 
 #include <limits.h>
 
@@ -289,7 +290,9 @@ static PyObject *stream_close(PyObject *op, PyObject *unused)
 
 PyDoc_STRVAR(sync_doc, "sync($self, /)\n--\n\n"
                        "Wait until all work queued in the stream is done.\n\n"
-                       "Raises CUDAError for an error in that work. Driver: cuStreamSynchronize.");
+                       "A signal handler that raises (Ctrl-C) ends the wait in the main thread; the work goes on, and the stream\n"
+                       "can be used as before. Raises CUDAError for an error in that work. Driver: cuStreamSynchronize,\n"
+                       "cuStreamQuery.");
 
 /* Host memory that finished copies used goes back to its owner. */
 static void collect(module_state *state, cc_stream *core)
@@ -316,15 +319,16 @@ static int synchronize(PyObject *op)
     if (cc_stream_query(core, &done, &error) < 0)
         cc_error_clear(&error);
     if (!done) {
-        Py_BEGIN_ALLOW_THREADS;
-        status = cc_stream_synchronize(core, &error);
-        Py_END_ALLOW_THREADS;
+        waiting wait;
+        status = cc_stream_wait(core, wait_begin(&wait), &error);
+        wait_end(&wait);
     }
-    collect(state, core);
+    if (status <= 0)
+        collect(state, core);
     cc_stream_release(core);
     if (status < 0)
         raise_error(state, &error);
-    return status;
+    return status == 0 ? 0 : -1;
 }
 
 static PyObject *stream_sync(PyObject *op, PyObject *unused)

@@ -146,6 +146,19 @@ int cc_event_query(cc_event *event, bool *done, cc_error *error);              /
 /* Errors say which of the two was made without timing, was not recorded, or is not done. cuEventElapsedTime */
 int cc_event_elapsed(cc_event *start, cc_event *end, float *milliseconds, cc_error *error);
 
+/* ---- waits that can be broken off: wait.c --------------------------------------------------------------------------------------- */
+
+typedef struct cc_watch {
+    bool (*interrupted)(void *user); /* asked every 20 ms at least, never in the first; true breaks the wait off */
+    void *user;
+} cc_watch;
+
+/* As cc_X_synchronize, and 1: broken off, with the work going on and the object as usable as before. watch NULL: never.
+ * cc_device_wait needs cuCtxRecordEvent of driver 12.5 for that; before it waits to the end. */
+int cc_stream_wait(cc_stream *stream, const cc_watch *watch, cc_error *error); /* cuStreamQuery, cuStreamSynchronize */
+int cc_event_wait(cc_event *event, const cc_watch *watch, cc_error *error);    /* cuEventQuery, cuEventSynchronize */
+int cc_device_wait(cc_device *device, const cc_watch *watch, cc_error *error); /* cuCtxRecordEvent, cuCtxSynchronize */
+
 /* ---- memory: mempool.c, buffer.c, memory.c -------------------------------------------------------------------------------------- */
 
 typedef struct cc_pool cc_pool;     /* a CUmemoryPool */
