@@ -685,11 +685,14 @@ static PyObject *device_get_is_emulated(PyObject *op, void *unused)
     return PyBool_FromLong(cc_device_is_emulated(device_cast(op)->core));
 }
 
+/* Where the driver does not tell the name any more, the rest is still worth showing. */
 static PyObject *device_repr(PyObject *op)
 {
     PyObject *name = device_get_name(op, NULL);
-    if (name == NULL)
-        return NULL;
+    if (name == NULL) {
+        PyErr_Clear();
+        return PyUnicode_FromFormat("<Device %d>", device_cast(op)->ordinal);
+    }
     PyObject *text = PyUnicode_FromFormat("<Device %d (%U)>", device_cast(op)->ordinal, name);
     Py_DECREF(name);
     return text;

@@ -244,6 +244,32 @@ static int make_default_streams(module_state *state, PyObject *module)
     return PyModule_AddObjectRef(module, "PER_THREAD_DEFAULT_STREAM", state->per_thread_default_stream);
 }
 
+static PyObject *interpreter_exits(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    cc_process_ends(true);
+    Py_RETURN_NONE;
+}
+
+/* The handler registered first runs last: after those of the program, before what is alive is let go of. Only the main
+ * interpreter ends with the process, and where a program embeds Python it may start again. */
+static int watch_exit(PyObject *module)
+{
+    static PyMethodDef method = {"_interpreter_exits", interpreter_exits, METH_NOARGS, NULL};
+    if (PyInterpreterState_Get() != PyInterpreterState_Main())
+        return 0;
+    cc_process_ends(false);
+    PyObject *atexit = PyImport_ImportModule("atexit");
+    PyObject *handler = atexit == NULL ? NULL : PyCFunction_New(&method, module);
+    PyObject *result = handler == NULL ? NULL : PyObject_CallMethod(atexit, "register", "O", handler);
+    const int status = result == NULL ? -1 : 0;
+    Py_XDECREF(result);
+    Py_XDECREF(handler);
+    Py_XDECREF(atexit);
+    return status;
+}
+
 static int module_exec(PyObject *module)
 {
     module_state *state = state_of_module(module);
@@ -258,7 +284,7 @@ static int module_exec(PyObject *module)
         return -1;
     if (PyModule_AddStringConstant(module, "__version__", CUDA_CORE_VERSION) < 0)
         return -1;
-    return make_default_streams(state, module);
+    return make_default_streams(state, module) < 0 ? -1 : watch_exit(module);
 }
 
 static int module_traverse(PyObject *module, visitproc visit, void *arg)

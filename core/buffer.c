@@ -214,7 +214,8 @@ static void free_in_order(const cc_buffer *buffer, cc_stream *stream)
 static void free_now(const cc_buffer *buffer)
 {
     cc__scope scope;
-    if (cc__enter(&scope, buffer->context, NULL))
+    /* These two wait for all work of the device, and a process that exits waits for nobody. */
+    if (atomic_load_explicit(&cc__leaving, memory_order_relaxed) || cc__enter(&scope, buffer->context, NULL))
         return;
     if (buffer->kind == CC__BUFFER_DEVICE)
         (void)cc__driver.cuMemFree(buffer->info.pointer);

@@ -79,13 +79,13 @@ static cc_context *find_registered(CUcontext native)
 
 static int find_foreign(CUcontext native, cc_device *device, cc_context **context, cc_error *error)
 {
-    pthread_mutex_lock(&registry_lock);
+    cc__lock(&registry_lock);
     *context = find_registered(native);
     if (!*context && (*context = cc__context_new(native, device)) != NULL) {
         (*context)->next = registry;
         registry = *context;
     }
-    pthread_mutex_unlock(&registry_lock);
+    cc__unlock(&registry_lock);
     return *context ? 0 : cc__fail_memory(error);
 }
 

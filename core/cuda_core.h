@@ -82,6 +82,10 @@ int cc_device_attribute(cc_device *device, CUdevice_attribute attribute, int *va
 int cc_device_can_access_peer(cc_device *device, cc_device *peer, bool *can, cc_error *error);
 int cc_device_synchronize(cc_device *device, cc_error *error); /* of the primary context; cuCtxSynchronize */
 
+/* To be told when the process is about to exit, after the program's last own use: from then on the release of memory
+ * whose cuMemFree or cuMemFreeHost would wait for running kernels leaves it to the exit. false: it is not, after all. */
+void cc_process_ends(bool ends);
+
 /* The device of the thread's current context; ordinal -1 where none is current. cuCtxGetCurrent, cuCtxGetDevice */
 int cc_device_current(int *ordinal, cc_error *error);
 /* The primary context, retained at first need and kept for the life of the process; borrowed. cuDevicePrimaryCtxRetain */

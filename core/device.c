@@ -44,11 +44,11 @@ int cc__devices(const cc__device_table **table, cc_error *error)
     if (cc__need_driver(error))
         return -1;
     int status = 0;
-    pthread_mutex_lock(&table_lock);
+    cc__lock(&table_lock);
     *table = atomic_load_explicit(&table_made, memory_order_relaxed);
     if (!*table && (status = make_table(table, error)) == 0)
         atomic_store_explicit(&table_made, *table, memory_order_release);
-    pthread_mutex_unlock(&table_lock);
+    cc__unlock(&table_lock);
     return status;
 }
 
@@ -106,13 +106,13 @@ int cc_device_name(cc_device *device, const char **name, cc_error *error)
 {
     int status = 0;
     if (!atomic_load_explicit(&device->name_known, memory_order_acquire)) {
-        pthread_mutex_lock(&device->lock);
+        cc__lock(&device->lock);
         if (!device->name_known) {
             status = CC__CALL(error, cuDeviceGetName, device->name, (int)sizeof device->name, device->native);
             if (!status)
                 atomic_store_explicit(&device->name_known, true, memory_order_release);
         }
-        pthread_mutex_unlock(&device->lock);
+        cc__unlock(&device->lock);
     }
     if (!status)
         *name = device->name;
@@ -210,7 +210,7 @@ int cc_device_primary_context(cc_device *device, cc_context **context, cc_error 
         return 0;
     CUcontext native;
     int status = 0;
-    pthread_mutex_lock(&device->lock);
+    cc__lock(&device->lock);
     *context = atomic_load_explicit(&device->primary, memory_order_relaxed);
     if (!*context) {
         status = CC__CALL(error, cuDevicePrimaryCtxRetain, &native, device->native);
@@ -220,7 +220,7 @@ int cc_device_primary_context(cc_device *device, cc_context **context, cc_error 
         if (!status)
             atomic_store_explicit(&device->primary, *context, memory_order_release);
     }
-    pthread_mutex_unlock(&device->lock);
+    cc__unlock(&device->lock);
     return status;
 }
 

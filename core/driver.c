@@ -12,6 +12,7 @@ atomic_int cc__driver_state;
 
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static cc_error open_error; /* why opening failed, told again to every later caller */
+static volatile bool opening; /* read by a forked child */
 static cc_driver_kind driver_kind;
 static char driver_path[4096];
 static int driver_version;
@@ -285,14 +286,29 @@ int cc_driver_open(const char *choice, const char *emulator_path, cc_error *erro
 {
     if (atomic_load_explicit(&cc__driver_state, memory_order_acquire) == 1)
         return 0;
+    cc__watch_forks();
     pthread_mutex_lock(&open_lock);
     int state = atomic_load_explicit(&cc__driver_state, memory_order_acquire);
-    if (state == 0 && choose(choice, emulator_path, &open_error))
-        atomic_store_explicit(&cc__driver_state, state = 2, memory_order_release);
+    if (state == 0) {
+        opening = true;
+        if (choose(choice, emulator_path, &open_error))
+            atomic_store_explicit(&cc__driver_state, state = 2, memory_order_release);
+        opening = false;
+    }
     if (state == 2 && error)
         *error = open_error;
     pthread_mutex_unlock(&open_lock);
     return state == 2 ? -1 : 0;
+}
+
+bool cc__driver_after_fork(void)
+{
+    if (opening) { /* by a thread that is not here to finish it */
+        pthread_mutex_init(&open_lock, NULL);
+        cc__fail_forked(&open_error);
+        atomic_store_explicit(&cc__driver_state, 2, memory_order_release);
+    }
+    return opening || cc_driver_is_open();
 }
 
 int cc__driver_open_default(cc_error *error)

@@ -115,6 +115,15 @@ int cc__fail_memory(cc_error *error)
     return cc__fail(error, CC_NO_HOST_MEMORY, NULL);
 }
 
+static const char FORKED[] =
+    "This process was made by fork() from one that had used CUDA already, and what it inherited does not work here. Use "
+    "multiprocessing's \"spawn\" or \"forkserver\" start method, or let only the child use CUDA.";
+
+int cc__fail_forked(cc_error *error)
+{
+    return cc__fail(error, CC_DRIVER_BROKEN, "%s", FORKED);
+}
+
 bool cc__is_lost(CUresult code)
 {
     switch ((int)code) {
@@ -150,6 +159,8 @@ int cc__fail_driver(cc_error *error, CUresult code, const char *function)
         detail[0] = '\0';
 
     start(error, CC_DOMAIN_DRIVER, (int)code, cc__driver_error_name(code), function);
+    if (cc__forked)
+        return cc__explain(error, "%s in %s. %s", error->name, function, FORKED);
     const char *text = cc__driver_error_text(code);
     size_t length = text ? strlen(text) : 0;
     cc__explain(error, "%s in %s%s%s%s", error->name, function, text ? ": " : "", text ? text : "",

@@ -49,11 +49,37 @@ static inline int cc__need_driver(cc_error *error)
     return cc__driver_open_default(error);
 }
 
+/* In a child made by fork while the driver is open, or being opened: forgets the opening; false: it was not begun, so
+ * that the child may open a driver of its own. */
+bool cc__driver_after_fork(void);
+
+/* ---- process.c: fork and exit ----------------------------------------------------------------------------------- */
+
+extern bool cc__forked;         /* a child of fork, without the driver that its parent has; see process.c */
+extern atomic_bool cc__leaving; /* the process is about to exit and takes all memory along */
+
+CC__COLD void cc__watch_forks(void);
+
+/* Every lock of core that is held across a driver call. In a forked child a lock may be held by a thread that is not
+ * there; all that a child can do is fail and let go of what it inherited. */
+static inline void cc__lock(pthread_mutex_t *lock)
+{
+    if (CC__LIKELY(!cc__forked))
+        pthread_mutex_lock(lock);
+}
+
+static inline void cc__unlock(pthread_mutex_t *lock)
+{
+    if (CC__LIKELY(!cc__forked))
+        pthread_mutex_unlock(lock);
+}
+
 /* ---- errors.c: all of these fill `error` (NULL is allowed) and return -1 ---------------------------------------- */
 
 CC__COLD int cc__fail(cc_error *error, cc_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 CC__COLD int cc__fail_memory(cc_error *error);
 CC__COLD int cc__fail_driver(cc_error *error, CUresult code, const char *function);
+CC__COLD int cc__fail_forked(cc_error *error);
 CC__COLD int cc__fail_needs_driver(cc_error *error, const char *function);
 CC__COLD int cc__fail_nvrtc(cc_error *error, int code, const char *name, const char *function);
 /* The codes that a kernel's failure leaves in its context: every later call there gives the same one. */

@@ -144,9 +144,9 @@ int cc__kernel_set_attribute_lock_held(cc_kernel *kernel, cc_device *device, CUf
 int cc_kernel_set_attribute(cc_kernel *kernel, cc_device *device, CUfunction_attribute attribute, int value,
                             cc_error *error)
 {
-    pthread_mutex_lock(&kernel->lock);
+    cc__lock(&kernel->lock);
     int status = cc__kernel_set_attribute_lock_held(kernel, device, attribute, value, error);
-    pthread_mutex_unlock(&kernel->lock);
+    cc__unlock(&kernel->lock);
     return status;
 }
 
@@ -309,7 +309,7 @@ int cc_kernel_signature(cc_kernel *kernel, const cc_signature **found, cc_error 
     *found = atomic_load_explicit(&kernel->signature, memory_order_acquire);
     if (CC__LIKELY(*found != NULL))
         return 0;
-    pthread_mutex_lock(&kernel->lock);
+    cc__lock(&kernel->lock);
     *found = atomic_load_explicit(&kernel->signature, memory_order_relaxed);
     if (!*found) {
         signature *made = find_signature(kernel, error);
@@ -318,6 +318,6 @@ int cc_kernel_signature(cc_kernel *kernel, const cc_signature **found, cc_error 
         *found = made ? &made->public : NULL;
         atomic_store_explicit(&kernel->signature, *found, memory_order_release);
     }
-    pthread_mutex_unlock(&kernel->lock);
+    cc__unlock(&kernel->lock);
     return *found ? 0 : -1;
 }

@@ -61,10 +61,10 @@ static int know_limits(cc_kernel *kernel, cc_device *device, cc__launch_limits *
     int status = 0;
     if (CC__LIKELY(atomic_load_explicit(&limits->known, memory_order_acquire)))
         return 0;
-    pthread_mutex_lock(&kernel->lock);
+    cc__lock(&kernel->lock);
     if (!limits->known)
         status = fill_limits(kernel, device, limits, error);
-    pthread_mutex_unlock(&kernel->lock);
+    cc__unlock(&kernel->lock);
     return status;
 }
 
@@ -125,11 +125,11 @@ static int raise_shared(const cc_launch_config *config, cc__launch_limits *limit
             "%u bytes of dynamic shared memory were asked for; this device allows %u a block, of which kernel "
             "%s uses %u itself",
             wanted, limits->max_dynamic_shared + limits->static_shared, kernel->name, limits->static_shared);
-    pthread_mutex_lock(&kernel->lock); /* another thread may be raising it too, and must not set it back */
+    cc__lock(&kernel->lock); /* another thread may be raising it too, and must not set it back */
     if (wanted > atomic_load_explicit(&limits->dynamic_shared, memory_order_relaxed))
         status = cc__kernel_set_attribute_lock_held(kernel, device, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                                     (int)wanted, error);
-    pthread_mutex_unlock(&kernel->lock);
+    cc__unlock(&kernel->lock);
     return status;
 }
 

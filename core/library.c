@@ -163,13 +163,13 @@ int cc_library_module(cc_library *library, cc_device *device, CUmodule *module, 
 int cc__library_entry(cc_library *library, const char *name, const cc__entry **entry, cc_error *error)
 {
     int status = 0;
-    pthread_mutex_lock(&library->lock);
+    cc__lock(&library->lock);
     if (library->ptx && (status = cc__entries_parse(library->ptx, library->ptx_size, &library->entries, error)) == 0) {
         free(library->ptx); /* all that is wanted of it is known now */
         library->ptx = NULL;
     }
     *entry = status ? NULL : cc__entries_find(&library->entries, name);
-    pthread_mutex_unlock(&library->lock);
+    cc__unlock(&library->lock);
     return status;
 }
 
@@ -205,10 +205,10 @@ int cc_library_kernel_names(cc_library *library, const char *const **names, size
 {
     int status = 0;
     if (!atomic_load_explicit(&library->names_known, memory_order_acquire)) {
-        pthread_mutex_lock(&library->lock);
+        cc__lock(&library->lock);
         if (!library->names_known && (status = ask_names(library, error)) == 0)
             atomic_store_explicit(&library->names_known, true, memory_order_release);
-        pthread_mutex_unlock(&library->lock);
+        cc__unlock(&library->lock);
     }
     if (!status) {
         *names = library->names;

@@ -53,11 +53,11 @@ int cc_pool_device_default(cc_device *device, cc_pool **pool, cc_error *error)
     if (!found) {
         if (check_supported(device, error) || cc_device_primary_context(device, &context, error))
             return -1;
-        pthread_mutex_lock(&device->lock);
+        cc__lock(&device->lock);
         found = atomic_load_explicit(&device->default_pool, memory_order_relaxed);
         if (!found && (status = make_default(device, context, &found, error)) == 0)
             atomic_store_explicit(&device->default_pool, found, memory_order_release);
-        pthread_mutex_unlock(&device->lock);
+        cc__unlock(&device->lock);
     }
     if (!status)
         *pool = found;

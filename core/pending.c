@@ -25,10 +25,10 @@ void cc__context_keep(cc_context *context, CUstream stream, cc_release_function 
     }
     pending->release = release;
     pending->object = object;
-    pthread_mutex_lock(&context->lock);
+    cc__lock(&context->lock);
     pending->next = atomic_load_explicit(&context->pending, memory_order_relaxed);
     atomic_store_explicit(&context->pending, pending, memory_order_release);
-    pthread_mutex_unlock(&context->lock);
+    cc__unlock(&context->lock);
 }
 
 bool cc_context_has_pending(const cc_context *context)
@@ -41,7 +41,7 @@ bool cc_context_has_pending(const cc_context *context)
 static cc__pending *take(cc_context *context, bool all)
 {
     cc__pending *taken = NULL, *kept = NULL, *next;
-    pthread_mutex_lock(&context->lock);
+    cc__lock(&context->lock);
     for (cc__pending *pending = atomic_load(&context->pending); pending; pending = next) {
         next = pending->next;
         bool finished = all || cc__driver.cuEventQuery(pending->event) != CUDA_ERROR_NOT_READY;
@@ -50,7 +50,7 @@ static cc__pending *take(cc_context *context, bool all)
         *list = pending;
     }
     atomic_store_explicit(&context->pending, kept, memory_order_release);
-    pthread_mutex_unlock(&context->lock);
+    cc__unlock(&context->lock);
     return taken;
 }
 

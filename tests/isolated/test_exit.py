@@ -15,8 +15,9 @@ code = Program('''
 extern "C" __global__ void slow(int *p, int rounds)
 {
     volatile int *q = p;
-    for (int i = 0; i < rounds; i++) *q = *q + 1;
+    for (int i = 0; i != rounds; i++) *q = *q + 1;
 }
+extern "C" __global__ void bad(int *p) { *(int *)16 = 1; }
 ''', "c++").compile("cubin")
 kernel = code.get_kernel("slow")
 one = LaunchConfig(grid=1, block=1)
@@ -57,6 +58,49 @@ CASES = {
         "    def deallocate(self, ptr, size, *, stream): pass\n"
         "mine = Mine().allocate(16, stream=stream)"
     ),
+    "a kernel that never ends": "launch(stream, one, kernel, buffer, -1)",
+    "a kernel that never ends, and memory whose release waits": (
+        "launch(stream, one, kernel, buffer, -1); pinned = LegacyPinnedMemoryResource().allocate(64); "
+        "host = bytearray(64); buffer.copy_to(host, stream=stream)"
+    ),
+    "poisoned": "launch(stream, one, code.get_kernel('bad'), buffer)\ntry: stream.sync()\nexcept CUDAError: pass",
+    "poisoned, not known yet": "launch(stream, one, code.get_kernel('bad'), buffer)",
+    "poisoned, objects in a cycle": (
+        "launch(stream, one, code.get_kernel('bad'), buffer)\n"
+        "class Node: pass\nnode = Node(); node.all = [node, stream, stream.record(), code, kernel, buffer]"
+    ),
+    "exit in a thread": (
+        "thread = threading.Thread(target=lambda: (launch(stream, one, kernel, buffer, 3000), sys.exit(3)))\n"
+        "thread.start()"
+    ),
+    "last use in a thread": (
+        "def work():\n    import time; time.sleep(0.2); launch(stream, one, kernel, buffer, 300000)\n"
+        "    global late; late = [device.create_stream(), device.allocate(64, stream=stream)]\n"
+        "threading.Thread(target=work).start()"
+    ),
+    "daemon thread that waits": (
+        "launch(stream, one, kernel, buffer, -1)\nthreading.Thread(target=stream.sync, daemon=True).start()\n"
+        "import time; time.sleep(0.1)"
+    ),
+    "a thread of the system that outlives Python": """
+import ctypes
+libc = ctypes.CDLL(None)
+device.set_current()
+@ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
+def body(_):
+    device.set_current()
+    stream.sync()
+    libc.usleep(300000)
+    return 0
+handle = ctypes.c_ulong()
+libc.pthread_create(ctypes.byref(handle), None, body, None)
+import time; time.sleep(0.1)
+""",
+    "weak reference callbacks": (
+        "import weakref\nkeep = [weakref.ref(x, lambda _: stream.is_closed) for x in (buffer, kernel, code)]\n"
+        "weakref.finalize(buffer, stream.sync)"
+    ),
+    "os._exit": "launch(stream, one, kernel, buffer, -1); os._exit(0)",
     "finalised by gc": "gc.disable(); l = [buffer]; l.append(l); del buffer, l",
 }
 
@@ -74,84 +118,6 @@ def test_exit_code_and_exception_are_kept():
     assert process.stderr == ""
     process = run_python(busy + "raise LookupError('mine')", code=1, timeout=60)
     assert process.stderr.strip().endswith("LookupError: mine")
-
-
-def test_interrupt_while_waiting():
-    """Ctrl-C is seen once the wait is over; the process is not torn."""
-    run_python(
-        PRELUDE
-        + """
-import signal
-signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-launch(stream, one, kernel, buffer, 300000)
-signal.setitimer(signal.ITIMER_REAL, 0.01)
-try:
-    stream.sync()
-    import time
-    time.sleep(5)
-except KeyboardInterrupt:
-    pass
-stream.sync()
-""",
-        timeout=60,
-    )
-
-
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_fork(when):
-    """A child that was forked before the driver was opened is free to open it; one forked after can leave."""
-    process = run_python(
-        """
-        import os, sys, warnings
-        warnings.simplefilter("ignore")
-        from cuda_core import Device
-        when = sys.argv[1]
-        if when == "after":
-            device = Device(0)
-            stream = device.create_stream()
-            stream.sync()
-        child = os.fork()
-        if child == 0:
-            if when == "before":
-                with Device(0).create_stream() as mine:
-                    mine.sync()
-            sys.exit(0)
-        _, status = os.waitpid(child, 0)
-        print(os.waitstatus_to_exitcode(status))
-        with Device(0).create_stream() as mine:
-            mine.sync()
-        """,
-        when,
-        timeout=60,
-    )
-    assert process.stdout.strip() == "0"
-    assert process.stderr == ""
-
-
-def test_multiprocessing_spawn(tmp_path):
-    script = tmp_path / "work.py"
-    script.write_text(
-        """
-import multiprocessing, warnings
-warnings.simplefilter("ignore")
-
-def work(i):
-    from cuda_core import Device
-    device = Device(0)
-    with device.create_stream() as stream:
-        buffer = device.allocate(4, stream=stream)
-        buffer.fill(i, stream=stream)
-        result = bytearray(4)
-        buffer.copy_to(result, stream=stream)
-    return result[0]
-
-if __name__ == "__main__":
-    with multiprocessing.get_context("spawn").Pool(2) as pool:
-        print(pool.map(work, range(4)))
-"""
-    )
-    process = run_python("import runpy, sys\nrunpy.run_path(sys.argv[1], run_name='__main__')", script, timeout=100)
-    assert process.stdout.strip() == "[0, 1, 2, 3]"
 
 
 def test_killed_is_killed():
