@@ -5,6 +5,7 @@
 #include "release.h"
 #include "resource.h"
 #include "stream.h"
+#include "wait.h"
 
 #include <string.h>
 
@@ -121,13 +122,16 @@ static int start_host_copy(work *self, Py_buffer *view, held *record, int to_hos
     const CUdeviceptr device = self->buffer->pointer;
     void *host = view->buf;
     const size_t size = self->buffer->size;
-    Py_BEGIN_ALLOW_THREADS;
-    status = to_host ? cc_copy_to_host(host, device, size, self->stream, held_release, record, &error)
-                     : cc_copy_from_host(device, host, size, self->stream, held_release, record, &error);
-    Py_END_ALLOW_THREADS;
-    if (status < 0)
+    waiting waiter;
+    const cc_watch *watch = wait_begin(&waiter);
+    status = cc_host_copy_wait(host, size, to_host, self->stream, watch, &error);
+    if (status == 0)
+        status = to_host ? cc_copy_to_host(host, device, size, self->stream, held_release, record, &error)
+                         : cc_copy_from_host(device, host, size, self->stream, held_release, record, &error);
+    wait_end(&waiter);
+    if (status != 0)
         held_release(record);
-    return finish(self, status, &error);
+    return status > 0 ? -1 : finish(self, status, &error);
 }
 
 /* The view keeps the host object alive, and its size fixed, until the copy is done. */

@@ -428,9 +428,9 @@ static PyObject *device_sync(PyObject *op, PyObject *unused)
     if (context == NULL)
         return NULL;
     cc_error error;
-    waiting wait;
-    const int status = cc_device_wait(device_cast(op)->core, wait_begin(&wait), &error);
-    wait_end(&wait);
+    waiting waiter;
+    const int status = cc_device_wait(device_cast(op)->core, wait_begin(&waiter), &error);
+    wait_end(&waiter);
     if (status > 0)
         return NULL;
     release_finished(state, context);

@@ -160,9 +160,9 @@ static PyObject *event_sync(PyObject *op, PyObject *unused)
     if (cc_event_query(core, &done, &error) < 0)
         cc_error_clear(&error);
     if (!done) {
-        waiting wait;
-        status = cc_event_wait(core, wait_begin(&wait), &error);
-        wait_end(&wait);
+        waiting waiter;
+        status = cc_event_wait(core, wait_begin(&waiter), &error);
+        wait_end(&waiter);
     }
     if (status == 0 && cc_context_has_pending(cc_event_context(core)))
         release_finished(state_of_final(op), cc_event_context(core));

@@ -73,9 +73,9 @@ static int wait_for(module_state *state, PyObject *stream)
     if (stream_from_object(state, stream, &core) < 0)
         return -1;
     cc_error error;
-    waiting wait;
-    const int status = cc_stream_wait(core, wait_begin(&wait), &error);
-    wait_end(&wait);
+    waiting waiter;
+    const int status = cc_stream_wait(core, wait_begin(&waiter), &error);
+    wait_end(&waiter);
     cc_stream_release(core);
     if (status < 0)
         raise_error(state, &error);

@@ -319,9 +319,9 @@ static int synchronize(PyObject *op)
     if (cc_stream_query(core, &done, &error) < 0)
         cc_error_clear(&error);
     if (!done) {
-        waiting wait;
-        status = cc_stream_wait(core, wait_begin(&wait), &error);
-        wait_end(&wait);
+        waiting waiter;
+        status = cc_stream_wait(core, wait_begin(&waiter), &error);
+        wait_end(&waiter);
     }
     if (status <= 0)
         collect(state, core);

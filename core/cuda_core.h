@@ -247,6 +247,10 @@ int cc_buffer_set_free_stream(cc_buffer *buffer, cc_stream *stream, cc_error *er
 int cc_copy(CUdeviceptr destination, CUdeviceptr source, size_t size, cc_stream *stream, cc_error *error);
 /* The same, where one side is host memory of the caller's: release(object) comes through cc_context_collect when the copy is
  * done, or at once where the driver has already read or written the memory. On failure the object stays the caller's. */
+/* To be called before a copy with pageable memory, which the driver carries out before it returns, and so after all work
+ * queued before: a wait for that work that can be broken off; 1: it was. At once where the copy will not wait. */
+int cc_host_copy_wait(const void *host, size_t size, bool to_host, cc_stream *stream, const cc_watch *watch,
+                      cc_error *error);
 int cc_copy_from_host(CUdeviceptr destination, const void *source, size_t size, cc_stream *stream,
                       cc_release_function release, void *object, cc_error *error);
 int cc_copy_to_host(void *destination, CUdeviceptr source, size_t size, cc_stream *stream, cc_release_function release,

@@ -208,6 +208,8 @@ static inline int cc__enter_stream_of(cc__scope *scope, cc_stream *stream, cc_co
     return cc__enter_stream(scope, stream, &context, error);
 }
 
+int cc__stream_poll(const cc_stream *stream, const cc_watch *watch); /* 1: broken off; the context is current */
+
 struct cc_event {
     cc__count count;
     CUevent native;

@@ -120,6 +120,29 @@ static bool is_done_on_return(const cc_context *context, CUdeviceptr host)
            (ask_pointer(host, &kind) != CUDA_SUCCESS || kind.memory_type == 0);
 }
 
+/* Pageable sources up to this size are copied aside and never wait for the stream. */
+static size_t copied_aside(void)
+{
+    return cc_driver_which() == CC_DRIVER_EMULATOR ? 1 << 20 : 64 << 10;
+}
+
+int cc_host_copy_wait(const void *host, size_t size, bool to_host, cc_stream *stream, const cc_watch *watch,
+                      cc_error *error)
+{
+    cc_context *context;
+    cc__scope scope;
+    if (!watch || (!to_host && size <= copied_aside()))
+        return 0;
+    if (cc__enter_stream(&scope, stream, &context, error))
+        return -1;
+    int status = 0;
+    if (cc__driver.cuStreamQuery(stream->native) == CUDA_ERROR_NOT_READY &&
+        is_done_on_return(context, (CUdeviceptr)(uintptr_t)host))
+        status = cc__stream_poll(stream, watch);
+    cc__leave(&scope);
+    return status;
+}
+
 static int copy_and_keep(CUdeviceptr destination, CUdeviceptr source, CUdeviceptr host, size_t size, cc_stream *stream,
                          cc_release_function release, void *object, cc_error *error)
 {

@@ -48,6 +48,11 @@ static int poll_until(CUevent event, CUstream stream, const cc_watch *watch)
     return 0;
 }
 
+int cc__stream_poll(const cc_stream *stream, const cc_watch *watch)
+{
+    return poll_until(NULL, stream->native, watch);
+}
+
 /* Each ends in the driver's own wait: it is over at once, and says what went wrong with the work. */
 
 int cc_stream_wait(cc_stream *stream, const cc_watch *watch, cc_error *error)

@@ -181,6 +181,12 @@ static CUresult fake_cuCtxSetCurrent(CUcontext context)
     return CUDA_SUCCESS;
 }
 
+static CUresult fake_cuCtxSynchronize(void)
+{
+    STEP;
+    return current ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
 static CUresult fake_cuCtxGetDevice(CUdevice *device)
 {
     STEP;
@@ -596,6 +602,7 @@ static const fake_entry entries[] = {
     ENTRY(cuCtxGetCurrent),
     ENTRY(cuCtxSetCurrent),
     ENTRY(cuCtxGetDevice),
+    ENTRY(cuCtxSynchronize),
     ENTRY(cuCtxGetStreamPriorityRange),
     ENTRY(cuStreamCreateWithPriority),
     ENTRY(cuStreamSynchronize),

@@ -116,7 +116,8 @@ use()
 
 
 def test_child_uses_cuda_when_the_parent_has_not():
-    process = run_python(PRELUDE + f"def child():\n    exec({OBJECTS!r} + 'use()', globals())\nprint(in_child(child))\n" + OBJECTS + "use()")
+    child = f"def child():\n    exec({OBJECTS!r} + 'use()', globals())\nprint(in_child(child))\n"
+    process = run_python(PRELUDE + child + OBJECTS + "use()")
     assert process.stdout.strip() == "0"
     assert process.stderr == ""
 
@@ -140,7 +141,8 @@ for thread in threads:
     thread.start()
 
 def child():
-    for call in (stream.sync, use, device.create_stream, lambda: code.get_kernel("one").attributes.shared_size_bytes(0)):
+    attribute = code.get_kernel("one").attributes.shared_size_bytes
+    for call in (stream.sync, use, device.create_stream, lambda: attribute(0)):
         try:
             call()
         except CUDAError as error:
@@ -183,7 +185,13 @@ def test_new_programs_are_no_forks(start):
         + OBJECTS
         + f"""
 import subprocess
-script = "import warnings; warnings.simplefilter('ignore'); from cuda_core import Device; Device(0).create_stream().sync(); print('works')"
+script = '''
+import warnings
+warnings.simplefilter("ignore")
+from cuda_core import Device
+Device(0).create_stream().sync()
+print("works")
+'''
 def posix_spawn():
     child = os.posix_spawn(sys.executable, [sys.executable, "-c", script], os.environ)
     assert os.waitpid(child, 0)[1] == 0

@@ -17,6 +17,7 @@ extern "C" __global__ void wait(volatile int *flag, int *out) { while (*flag == 
 pinned = LegacyPinnedMemoryResource().allocate(64)
 words = memoryview(pinned).cast("B").cast("i")
 one = LaunchConfig(grid=1, block=1)
+device_memory = device.allocate(1 << 22, stream=stream)
 
 def start(stream):
     words[0] = words[1] = 0
@@ -36,6 +37,8 @@ WAITS = {
     "event": "event.sync()",
     "device": "device.sync()",
     "with": "with mine: start(mine)",
+    "copy to the host": "device_memory.copy_to(bytearray(1 << 22), stream=stream)",
+    "copy from the host": "device_memory.copy_from(bytes(1 << 22), stream=stream)",
     "pinned": "LegacyPinnedMemoryResource().deallocate(0, 0, stream=stream)",
 }
 
