@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "api.h"
@@ -32,7 +33,8 @@ static const capability *find_capability(int major, int minor)
     return NULL;
 }
 
-static int read_number(const char *name, uint64_t lowest, uint64_t highest, uint64_t *value)
+/* sized: k, m or g may follow */
+static int read_number(const char *name, bool sized, uint64_t lowest, uint64_t highest, uint64_t *value)
 {
     const char *text = getenv(name);
     if (text == NULL || text[0] == '\0')
@@ -41,7 +43,7 @@ static int read_number(const char *name, uint64_t lowest, uint64_t highest, uint
     errno = 0;
     unsigned long long number = strtoull(text, &end, 10);
     unsigned int shift = 0;
-    switch (*end) {
+    switch (sized ? *end : '\0') {
     case 'k':
     case 'K':
         shift = 10;
@@ -58,7 +60,8 @@ static int read_number(const char *name, uint64_t lowest, uint64_t highest, uint
         break;
     }
     end += shift != 0;
-    if (errno != 0 || end == text || *end != '\0' || number > highest >> shift || number << shift < lowest)
+    if (errno != 0 || end == text || strchr(text, '-') != NULL || *end != '\0' || number > highest >> shift ||
+        number << shift < lowest)
         return em_explain(CUDA_ERROR_INVALID_VALUE, "%s=%s: a number from %llu to %llu is wanted", name, text,
                           (unsigned long long)lowest, (unsigned long long)highest);
     *value = number << shift;
@@ -89,19 +92,32 @@ static uint64_t default_memory(void)
     return (half < most ? half : most) & ~UINT64_C(0x1fffff);
 }
 
+/* exec/ reads these when it starts, where nobody could be told that one is nonsense. */
+static int check_numbers_of_exec(void)
+{
+    uint64_t unused;
+    int status = read_number("CUDA_CORE_EMULATOR_WORKERS", false, 1, 4096, &unused);
+    return status == CUDA_SUCCESS ? read_number("CUDA_CORE_EMULATOR_SEED", false, 0, UINT64_MAX, &unused) : status;
+}
+
 int em_devices_configure(void)
 {
     uint64_t count = 1, memory = default_memory();
     int major, minor;
-    int status = read_number("CUDA_CORE_EMULATOR_DEVICES", 0, EM_MAX_DEVICES, &count);
+    int status = read_number("CUDA_CORE_EMULATOR_DEVICES", false, 0, EM_MAX_DEVICES, &count);
     if (status == CUDA_SUCCESS)
-        status = read_number("CUDA_CORE_EMULATOR_MEMORY", UINT64_C(1) << 20, UINT64_C(1) << 40, &memory);
+        status = check_numbers_of_exec();
+    if (status == CUDA_SUCCESS)
+        status = read_number("CUDA_CORE_EMULATOR_MEMORY", true, UINT64_C(1) << 20, UINT64_C(1) << 40, &memory);
     if (status == CUDA_SUCCESS)
         status = read_capability(&major, &minor);
     if (status != CUDA_SUCCESS)
         return status;
     if (count == 0)
-        return CUDA_ERROR_NO_DEVICE;
+        return em_explain(CUDA_ERROR_NO_DEVICE,
+                          "CUDA_CORE_EMULATOR_DEVICES=0: there are to be no devices; 1 to %d are "
+                          "allowed for a program that uses one",
+                          EM_MAX_DEVICES);
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     for (int i = 0; i < (int)count; i++) {
         em_device *device = &em_devices[i];

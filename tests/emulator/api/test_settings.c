@@ -25,7 +25,7 @@ int main(void)
         return finish();
     fails("CUDA_CORE_EMULATOR_DEVICES", "many", CUDA_ERROR_INVALID_VALUE, "a number from 0 to 64");
     fails("CUDA_CORE_EMULATOR_DEVICES", "65", CUDA_ERROR_INVALID_VALUE, "a number from 0 to 64");
-    fails("CUDA_CORE_EMULATOR_DEVICES", "0", CUDA_ERROR_NO_DEVICE, "no CUDA-capable device");
+    fails("CUDA_CORE_EMULATOR_DEVICES", "0", CUDA_ERROR_NO_DEVICE, "1 to 64 are allowed");
     fails("CUDA_CORE_EMULATOR_MEMORY", "-1", CUDA_ERROR_INVALID_VALUE, "CUDA_CORE_EMULATOR_MEMORY=-1");
     fails("CUDA_CORE_EMULATOR_COMPUTE_CAPABILITY", "8", CUDA_ERROR_INVALID_VALUE, "one of 7.0");
     fails("CUDA_CORE_EMULATOR_COMPUTE_CAPABILITY", "3.5", CUDA_ERROR_INVALID_VALUE, "one of 7.0");
