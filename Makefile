@@ -75,6 +75,12 @@ fuzz: fuzz-build
 check-fuzz: fuzz-build
 	$(python) tests/fuzz/run.py build/fuzz check
 
+# Leaving the process in every way, fork, multiprocessing, signals; TIMES=n: that often.
+check-ends: build
+	for i in $$(seq $${TIMES:-1}); do \
+	    $(run) -m pytest -q --figures "ends of life" tests/isolated/test_exit.py tests/isolated/test_fork.py tests/isolated/test_signals.py || exit 1; \
+	done
+
 # What pip makes of the tree, in an environment that has no CUDA toolkit of its own.
 check-wheel: $(VENV)/.tools
 	$(python) tools/check_wheel.py

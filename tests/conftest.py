@@ -3,6 +3,23 @@
 import pytest
 
 
+def pytest_addoption(parser):
+    parser.addoption("--figures", metavar="SUBJECT", help="end with one line: what the tests did, and failures")
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    subject = config.getoption("--figures")
+    if subject is None:
+        return
+    from support import figures
+
+    def count(outcome):
+        return len(terminalreporter.stats.get(outcome, []))
+
+    done = "".join(f"{name} {number}, " for name, number in sorted(figures.items()))
+    failures = count("failed") + count("error")
+    terminalreporter.write_line(f"{subject}: {done}scenarios {count('passed') + failures}, failures {failures}")
+
 @pytest.fixture(scope="session")
 def device():
     from cuda_core import Device

@@ -4,6 +4,10 @@ import os
 import subprocess
 import sys
 import textwrap
+from collections import Counter
+
+figures: Counter[str] = Counter()
+"""What the tests have done, by name: `pytest --figures` shows it."""
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -26,6 +30,7 @@ def run_python(source, *arguments, env=None, timeout=120, cwd=None, code=0, flag
     """Runs source in a fresh interpreter and returns the finished process, whose exit code must be `code`.
 
     code None allows any. Text of `source` may be indented."""
+    figures["processes"] += 1
     process = subprocess.run(
         [sys.executable, *flags, "-c", textwrap.dedent(source), *map(str, arguments)],
         capture_output=True,

@@ -1,5 +1,6 @@
 """Leaving the interpreter: with everything alive, with work in flight, in any order, quietly, with the right code."""
 
+import importlib.util
 import signal
 
 import pytest
@@ -61,7 +62,7 @@ CASES = {
     "a kernel that never ends": "launch(stream, one, kernel, buffer, -1)",
     "a kernel that never ends, and memory whose release waits": (
         "launch(stream, one, kernel, buffer, -1); pinned = LegacyPinnedMemoryResource().allocate(64); "
-        "host = bytearray(64); buffer.copy_to(host, stream=stream)"
+        "buffer.copy_from(memoryview(pinned), stream=stream)"
     ),
     "poisoned": "launch(stream, one, code.get_kernel('bad'), buffer)\ntry: stream.sync()\nexcept CUDAError: pass",
     "poisoned, not known yet": "launch(stream, one, code.get_kernel('bad'), buffer)",
@@ -123,3 +124,29 @@ def test_exit_code_and_exception_are_kept():
 def test_killed_is_killed():
     process = run_python(PRELUDE + "import signal\nos.kill(os.getpid(), signal.SIGTERM)\nstream.sync()", code=None)
     assert process.returncode == -signal.SIGTERM
+
+
+OTHERS = {
+    "torch": "other = torch.ones(16, device='cuda')\nhook = lambda: print(int(other.sum()))",
+    "cupy": "other = cupy.ones(16)\nhook = lambda: print(int(other.sum()))",
+}
+
+
+@pytest.mark.parametrize("order", ["ours first", "theirs first"])
+@pytest.mark.parametrize("name", OTHERS)
+def test_exit_beside_another_library(name, order, emulated):
+    """Its atexit handlers and ours, and each library's objects used in the other's time."""
+    if importlib.util.find_spec(name) is None:
+        pytest.skip(f"{name} is not installed")
+    if emulated:
+        pytest.skip(f"{name} brings no emulated device")
+    ours = PRELUDE + "mine = lambda: (launch(stream, one, kernel, buffer, 10), stream.sync(), print('ours'))\n"
+    theirs = f"import {name}, atexit\n{OTHERS[name]}\n"
+    process = run_python(
+        (ours + theirs if order == "ours first" else theirs + ours)
+        + "atexit.register(hook)\natexit.register(mine)\n"
+        + "launch(stream, one, kernel, buffer, 300000)\nkeep = [other, buffer, stream, kernel]\n",
+        timeout=120,
+    )
+    assert process.stdout.split() == ["ours", "16"]
+    assert process.stderr == ""

@@ -141,8 +141,7 @@ for thread in threads:
     thread.start()
 
 def child():
-    attribute = code.get_kernel("one").attributes.shared_size_bytes
-    for call in (stream.sync, use, device.create_stream, lambda: attribute(0)):
+    for call in (stream.sync, use, device.create_stream, lambda: code.get_kernel("one").attributes.num_regs(0)):
         try:
             call()
         except CUDAError as error:
