@@ -147,10 +147,12 @@ typedef struct em_layout {
     bool uses_dynamic;
     uint32_t local_bytes; /* a thread: of the deepest chain of calls, or a fixed allowance where depth is unknown */
 } em_layout;
-bool em_layout_make(em_layout *layout, const ptx_module *module, const ptx_function *kernel); /* false: memory is out */
+/* 0, or a CUresult: no host memory, or more shared or local memory than a GPU has. */
+int em_layout_make(em_layout *layout, const ptx_module *module, const ptx_function *kernel, em_detail *detail);
 void em_layout_free(em_layout *layout);
-/* Local frame and parameter frame of one activation; the parameter frame begins at `parameter_frame`. */
-uint32_t em_layout_frame(const ptx_function *function, uint32_t *parameter_frame);
+/* Local frame and parameter frame of one activation; the parameter frame begins at `parameter_frame`. Small for the
+ * functions of a layout that was made. */
+uint64_t em_layout_frame(const ptx_function *function, uint64_t *parameter_frame);
 
 struct em_kernel {
     em_kernel_info info;

@@ -307,7 +307,9 @@ static bool make_functions(lowering *self)
         made->registers = calloc(from->register_count + 1, sizeof *made->registers);
         if (made->registers == NULL)
             return em_lower_out_of_memory(self);
-        made->local_bytes = em_layout_frame(from, &made->parameter_frame);
+        uint64_t parameter_frame;
+        made->local_bytes = (uint32_t)em_layout_frame(from, &parameter_frame);
+        made->parameter_frame = (uint32_t)parameter_frame;
     }
     for (uint32_t i = 0; i < ptx->function_count; i++) {
         const ptx_function *function = ptx->functions[i];

@@ -4,6 +4,11 @@
 
 #include "engine.h"
 
+enum {
+    MOST_PARAMETERS = 32764, /* bytes of a kernel's parameters */
+    MOST_CONSTANT = 64 << 10 /* bytes of .const in a module */
+};
+
 /* ---- variables --------------------------------------------------------------------------------------------------- */
 
 uint64_t em_variable_address(const em_module *module, const ptx_variable *variable)
@@ -60,9 +65,26 @@ static int relocate(const em_module *module, const ptx_variable *variable, em_de
     return 0;
 }
 
+static int check_constant(const ptx_module *ptx, em_detail *detail)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < ptx->variable_count; i++) {
+        const ptx_variable *variable = ptx->variables[i];
+        bytes += variable->space == PTX_SPACE_CONST ? variable->size : 0;
+        if (bytes > MOST_CONSTANT)
+            return em_fail(detail, CUDA_ERROR_INVALID_PTX,
+                           "%u:1: with '%s' the .const variables take %llu bytes; a module has %d", variable->line,
+                           variable->name, (unsigned long long)bytes, MOST_CONSTANT);
+    }
+    return 0;
+}
+
 static int place_variables(em_module *module, em_detail *detail)
 {
     const ptx_module *ptx = module->ptx;
+    const int refused = check_constant(ptx, detail);
+    if (refused != 0)
+        return refused;
     module->ranges = calloc(ptx->variable_count + 1, sizeof *module->ranges);
     if (module->ranges == NULL)
         return em_fail(detail, CUDA_ERROR_OUT_OF_MEMORY, "no host memory for the table of variables");
@@ -139,13 +161,21 @@ static int make_kernels(em_module *module, em_detail *detail)
         const ptx_function *function = ptx->functions[i];
         if (!function->is_entry || !function->has_body)
             continue;
+        if (function->parameter_bytes > MOST_PARAMETERS)
+            return em_fail(detail, CUDA_ERROR_INVALID_PTX, "%u:1: kernel '%s' takes %llu bytes of parameters; %d are most",
+                           function->line, function->name, (unsigned long long)function->parameter_bytes,
+                           MOST_PARAMETERS);
         em_kernel *kernel = &module->kernels[module->kernel_count];
         kernel->module = module;
         kernel->function = function;
         kernel->parameters = calloc(function->parameter_count + 1, sizeof *kernel->parameters);
-        if (kernel->parameters == NULL || !em_layout_make(&kernel->layout, ptx, function)) {
+        const int failed =
+            kernel->parameters == NULL
+                ? em_fail(detail, CUDA_ERROR_OUT_OF_MEMORY, "no host memory for kernel '%s'", function->name)
+                : em_layout_make(&kernel->layout, ptx, function, detail);
+        if (failed != 0) {
             free(kernel->parameters);
-            return em_fail(detail, CUDA_ERROR_OUT_OF_MEMORY, "no host memory for kernel '%s'", function->name);
+            return failed;
         }
         pthread_mutex_init(&kernel->lock, NULL);
         describe(kernel, module);

@@ -100,6 +100,52 @@ static void modules(void)
     CHECK(!em_heap_find(address) || !em_heap_find(address)->live);
 }
 
+/* What no GPU has is refused by the kernel's line and name, also where 32 bits would not hold it. */
+static const struct {
+    const char *text, *says;
+} too_large[] = {
+    {HEAD ".visible .entry k() { .local .b8 a[524289]; ret; }", "4:1: kernel 'k' uses 524304 bytes of local memory"},
+    {HEAD ".visible .entry k() { .local .b8 a[4294967300]; ret; }", "uses 4294967312 bytes of local memory in 'k'"},
+    {HEAD ".visible .entry k() { .local .align 2147483648 .b8 a[2147483649]; ret; }", "uses 4294967296 bytes of local"},
+    {HEAD ".func f() { .local .b8 a[262160]; ret; }\n"
+          ".visible .entry k() { .local .b8 a[262144]; call f; ret; }",
+     "5:1: kernel 'k' uses 524304 bytes of local memory in 'k' and what it calls; a thread has 524288"},
+    {HEAD ".visible .entry k() { .shared .b8 a[49153]; ret; }", "uses 49153 bytes of shared memory with 'a'"},
+    {HEAD ".visible .entry k() { .shared .b8 a[4294967300]; ret; }", "uses 4294967300 bytes of shared memory"},
+    {HEAD ".visible .entry k() { .shared .b8 a[1]; .shared .align 2147483648 .b8 b[2147483648]; ret; }",
+     "uses 4294967296 bytes of shared memory with 'b'; a block has 49152"},
+    {HEAD ".extern .shared .align 2147483648 .b8 d[];\n"
+          ".visible .entry k() { .shared .b8 a[1]; .reg .b32 r; ld.shared.b32 r, [d]; ld.shared.b32 r, [a]; ret; }",
+     "uses 2147483648 bytes of shared memory with 'd'"},
+    {HEAD ".visible .entry k(.param .b8 a[32765]) { ret; }", "takes 32765 bytes of parameters; 32764 are most"},
+    {HEAD ".visible .entry k(.param .b8 a[4294967300]) { ret; }", "4:1: kernel 'k' takes 4294967300 bytes of param"},
+    {HEAD ".const .b8 a[65536];\n.const .b8 b[1];\n", "5:1: with 'b' the .const variables take 65537 bytes"},
+};
+
+static void larger_than_a_gpu(void)
+{
+    for (size_t i = 0; i < sizeof too_large / sizeof *too_large; i++) {
+        em_module *module = load(too_large[i].text);
+        CHECK(module == NULL && strstr(detail.text, too_large[i].says) != NULL);
+        if (module != NULL || strstr(detail.text, too_large[i].says) == NULL)
+            printf("    %s: %s\n", too_large[i].says, detail.text);
+        em_module_unload(module);
+    }
+    em_module *module = load(HEAD ".const .b8 c[65536];\n"
+                                  ".visible .entry k(.param .b8 p[32764]) { .local .b8 l[524288]; .shared .b8 s[49152]; "
+                                  "ret; }");
+    CHECK(module != NULL);
+    if (module != NULL) {
+        const em_kernel_info *info = em_kernel_describe(em_module_kernel(module, "k"));
+        CHECK(info->local_bytes == 524288 && info->static_shared_bytes == 49152 && info->parameter_bytes == 32764);
+    }
+    em_module_unload(module);
+    /* Where the depth of calls is unknown, the kernel has its own frame and the allowance. */
+    module = load(HEAD ".func f() { call f; ret; }\n.visible .entry k() { .local .b8 a[131072]; call f; ret; }\n");
+    CHECK(module != NULL && em_kernel_describe(em_module_kernel(module, "k"))->local_bytes == 131072 + (64 << 10));
+    em_module_unload(module);
+}
+
 /* So many functions, each calling the one before, that following them by recursion would end the host's stack. */
 static void long_chain_of_calls(void)
 {
@@ -296,6 +342,7 @@ int main(void)
 {
     modules();
     syntax();
+    larger_than_a_gpu();
     long_chain_of_calls();
     refusals();
     counting = load(COUNTING);
