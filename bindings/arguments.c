@@ -327,7 +327,7 @@ static int guess_parameter(const arguments *self, PyObject *object, cc_parameter
     } else if (PyComplex_CheckExact(object)) {
         *parameter = (cc_parameter){.size = 16, .align = 8, .type = CC_TYPE_BYTES};
     } else if (PyBytes_Check(object)) {
-        parameter->size = (uint32_t)PyBytes_GET_SIZE(object);
+        parameter->size = argument_size(PyBytes_GET_SIZE(object));
         parameter->type = CC_TYPE_BYTES;
     } else if (object != Py_None && !PyLong_Check(object) && !PyObject_TypeCheck(object, self->state->buffer_type)) {
         return argument_measure_bits(object, parameter);
@@ -372,6 +372,16 @@ static int reserve(arguments *self, size_t count, size_t bytes)
     return 0;
 }
 
+static int refuse_bytes(const arguments *self, Py_ssize_t index)
+{
+    PyErr_Format(PyExc_ValueError,
+                 "kernel %U, argument %zd: with it the arguments take more than the %d bytes that a "
+                 "kernel can take",
+                 self->kernel->name, index, ARGUMENT_BYTES_MOST);
+    return -1;
+}
+
+/* The slots are aligned to 16 bytes each, which 32 bits hold: without the alignment they take ARGUMENT_BYTES_MOST. */
 static int pack_by_kind(arguments *self, PyObject *const *args, Py_ssize_t count)
 {
     cc_parameter *parameters = PyMem_Calloc((size_t)count + 1, sizeof *parameters);
@@ -380,9 +390,15 @@ static int pack_by_kind(arguments *self, PyObject *const *args, Py_ssize_t count
         return -1;
     }
     uint32_t bytes = 0;
+    size_t taken = 0;
     int status = 0;
     for (Py_ssize_t i = 0; status >= 0 && i < count; i++) {
         status = guess_parameter(self, args[i], &parameters[i]);
+        taken += parameters[i].size;
+        if (status >= 0 && taken > ARGUMENT_BYTES_MOST)
+            status = refuse_bytes(self, i);
+        if (status < 0)
+            break;
         parameters[i].offset = bytes;
         bytes += (parameters[i].size + 15u) & ~15u;
     }

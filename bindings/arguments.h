@@ -6,7 +6,17 @@
 
 #include <stdalign.h>
 
-enum { ARGUMENTS_INLINE = 64, ARGUMENT_BYTES_INLINE = 1024 };
+enum {
+    ARGUMENTS_INLINE = 64,
+    ARGUMENT_BYTES_INLINE = 1024,
+    ARGUMENT_BYTES_MOST = 32764, /* that any kernel can take */
+};
+
+/* Of an argument whose parameter is not known. One that is too large stays so in 32 bits. */
+static inline uint32_t argument_size(Py_ssize_t size)
+{
+    return size > ARGUMENT_BYTES_MOST ? UINT32_MAX : (uint32_t)size;
+}
 
 typedef struct arguments {
     module_state *state;

@@ -171,7 +171,7 @@ int argument_measure_bits(PyObject *object, cc_parameter *parameter)
         return 0;
     cc_type type;
     if (view.ndim == 0 && type_of_format(view.format, (size_t)view.itemsize, &type)) {
-        parameter->size = (uint32_t)view.len;
+        parameter->size = argument_size(view.len);
         parameter->type = type;
     }
     PyBuffer_Release(&view);

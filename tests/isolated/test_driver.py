@@ -46,44 +46,18 @@ def test_emulator():
     assert opened("emulator").split() == ["opened", "True"]
 
 
+EMULATOR_PATH = """
+import re, warnings
+warnings.simplefilter("ignore")
+from cuda_core import Device
+Device(0)
+print(re.search(r"(/\\S*cuda_core_emulator\\S*\\.so)", open("/proc/self/maps").read())[1])
+"""
+
+
 def test_emulator_by_its_path():
-    path = run_python(
-        """
-        import re, warnings
-        warnings.simplefilter("ignore")
-        from cuda_core import Device
-        Device(0)
-        print(re.search(r"(/\\S*cuda_core_emulator\\S*\\.so)", open("/proc/self/maps").read())[1])
-        """,
-        env={"CUDA_CORE_DRIVER": "emulator"},
-    ).stdout.strip()
+    path = run_python(EMULATOR_PATH, env={"CUDA_CORE_DRIVER": "emulator"}).stdout.strip()
     assert opened(path).split() == ["opened", "True"]
-
-
-@pytest.mark.parametrize(
-    ("setting", "allowed"),
-    [
-        *((f"DEVICES={value}", "0 to 64") for value in ("x", "-1", "65", "1.5")),
-        ("DEVICES=0", "1 to 64"),
-        *((f"MEMORY={value}", "1048576 to 1099511627776") for value in ("x", "1", "-5", "4T")),
-        *((f"COMPUTE_CAPABILITY={value}", "9.0, 10.0") for value in ("x", "9.9", "90")),
-        *((f"WORKERS={value}", "1 to 4096") for value in ("x", "0", "-1", "4097", "2k")),
-        *((f"SEED={value}", "0 to 18446744073709551615") for value in ("x", "-1", "99999999999999999999")),
-    ],
-)
-def test_emulator_setting_that_is_nothing(setting, allowed):
-    """It is refused with its name and what is allowed, not ignored."""
-    name, value = setting.split("=")
-    output = opened("emulator", **{f"CUDA_CORE_EMULATOR_{name}": value})
-    assert output.startswith("error"), output
-    assert f"CUDA_CORE_EMULATOR_{setting}:" in output
-    assert allowed in output
-
-
-@pytest.mark.parametrize("setting", ["DEVICES=64", "MEMORY=1m", "WORKERS=1", "SEED=18446744073709551615", "SEED="])
-def test_emulator_setting(setting):
-    name, value = setting.split("=")
-    assert opened("emulator", **{f"CUDA_CORE_EMULATOR_{name}": value}).split() == ["opened", "True"]
 
 
 def test_native(emulated):
@@ -216,3 +190,63 @@ def test_compiler_that_is_no_compiler(tmp_path):
         library,
     )
     assert str(library) in process.stdout
+
+
+WITHOUT_PARAMETERS = """
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+typedef int get(const char *name, void **function, int version, unsigned long long flags, int *found);
+int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned long long flags, int *found)
+{
+    void *real = dlopen(getenv("TEST_DRIVER"), RTLD_NOW);
+    const int status = ((get *)dlsym(real, "cuGetProcAddress_v2"))(name, function, version, flags, found);
+    if (status == 0 && strcmp(name, "cuKernelGetParamInfo") == 0) {
+        *function = 0;
+        if (found) *found = 1;
+    }
+    return status;
+}
+int cuInit(unsigned flags)
+{
+    return ((int (*)(unsigned))dlsym(dlopen(getenv("TEST_DRIVER"), RTLD_NOW), "cuInit"))(flags);
+}
+int cuDriverGetVersion(int *version)
+{
+    return ((int (*)(int *))dlsym(dlopen(getenv("TEST_DRIVER"), RTLD_NOW), "cuDriverGetVersion"))(version);
+}
+"""
+
+
+def test_arguments_of_a_kernel_that_tells_nothing(tmp_path):
+    """A driver before 12.4 does not tell the parameters: sizes are the arguments' own, however large they are."""
+    code = """
+        import ctypes, re, warnings
+        warnings.simplefilter("ignore")
+        from cuda_core import Device, Kernel, LaunchConfig, ObjectCode, launch
+        class Large(ctypes.Structure):
+            _fields_ = [("bytes", ctypes.c_char * 2**28)]
+        device = Device(0)
+        device.set_current()
+        stream = device.create_stream()
+        ptx = ".version 7.8\\n.target sm_80\\n.address_size 64\\n.visible .entry k(.param .u64 a, .param .b32 b)"
+        ptx += "{ .reg .b64 p; .reg .b32 v; ld.param.u64 p, [a]; ld.param.b32 v, [b]; st.global.b32 [p], v; ret; }"
+        code = ObjectCode.from_ptx(ptx.encode())
+        kernel = Kernel.from_handle(int(code.get_kernel("k").handle))
+        large, out, result = bytes(2**28), device.allocate(4, stream=stream), bytearray(4)
+        launch(stream, LaunchConfig(grid=1, block=1), kernel, out, b"four")
+        out.copy_to(result, stream=stream)
+        stream.sync()
+        print(bytes(result))
+        for args in ([large] * 16, [bytes(32765)], [bytes(32764), True], [bytes(2**32 + 4)],
+                     [Large()] * 16):
+            try:
+                launch(stream, LaunchConfig(grid=1, block=1), kernel, *args)
+            except ValueError as error:
+                print(re.sub("kernel .*?,", "kernel,", str(error)))
+    """
+    emulator = run_python(EMULATOR_PATH, env={"CUDA_CORE_DRIVER": "emulator"}).stdout.strip()
+    library = build(tmp_path, "libcuda.so.1", WITHOUT_PARAMETERS)
+    lines = run_python(code, env={"CUDA_CORE_DRIVER": library, "TEST_DRIVER": emulator}).stdout.splitlines()
+    says = "with it the arguments take more than the 32764 bytes that a kernel can take"
+    assert lines == ["b'four'", *(f"kernel, argument {index}: {says}" for index in (0, 0, 1, 0, 0))]
