@@ -57,7 +57,8 @@ static bool is_dense(const int64_t *shape, const int64_t *strides, int count, in
         const int i = first_fastest ? k : count - 1 - k;
         if (shape[i] != 1 && strides[i] != expected)
             return false;
-        expected *= shape[i];
+        if (__builtin_mul_overflow(expected, shape[i], &expected)) /* more than any memory */
+            return false;
     }
     return true;
 }
@@ -132,6 +133,17 @@ static const dlpack_tensor *tensor_of(PyObject *capsule)
     return NULL;
 }
 
+static bool is_sound(const dlpack_tensor *tensor)
+{
+    if (tensor->dimensions < 0 || (tensor->dimensions > 0 && tensor->shape == NULL))
+        return false;
+    for (int32_t i = 0; i < tensor->dimensions; i++) {
+        if (tensor->shape[i] < 0)
+            return false;
+    }
+    return true;
+}
+
 static int pack_dlpack(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
                        PyObject *method, void *slot)
 {
@@ -148,11 +160,24 @@ static int pack_dlpack(const arguments *self, Py_ssize_t index, const cc_paramet
         status = argument_refuse(self, index, parameter, PyExc_TypeError,
                                  "__dlpack__ of %.100s returned no tensor of DLPack %d", Py_TYPE(object)->tp_name,
                                  DLPACK_MAJOR);
+    else if (!is_sound(tensor))
+        status =
+            argument_refuse(self, index, parameter, PyExc_ValueError,
+                            "__dlpack__ of %.100s returned a tensor whose shape is none", Py_TYPE(object)->tp_name);
+    else if (tensor->device.type != type ||
+             (type == DLPACK_CUDA && tensor->device.id != cc_device_ordinal(self->device)))
+        status = argument_refuse(self, index, parameter, PyExc_ValueError,
+                                 "__dlpack__ of %.100s returned a tensor of DLPack device (%d, %d), and "
+                                 "__dlpack_device__ told another",
+                                 Py_TYPE(object)->tp_name, (int)tensor->device.type, (int)tensor->device.id);
     else if (tensor->strides != NULL && !is_contiguous(tensor->shape, tensor->strides, tensor->dimensions, 1))
         status = refuse_strides(self, index, parameter, object);
     else
         status = pack_address(self, index, parameter, (CUdeviceptr)(uintptr_t)tensor->data + tensor->byte_offset, slot);
+    PyObject *type_raised, *raised, *traceback;
+    PyErr_Fetch(&type_raised, &raised, &traceback); /* giving the tensor back may run Python */
     Py_DECREF(capsule);
+    PyErr_Restore(type_raised, raised, traceback);
     return status;
 }
 

@@ -60,6 +60,32 @@ def test_emulator_by_its_path():
     assert opened(path).split() == ["opened", "True"]
 
 
+@pytest.mark.parametrize(
+    ("setting", "allowed"),
+    [
+        *((f"DEVICES={value}", "0 to 64") for value in ("x", "-1", "65", "1.5")),
+        ("DEVICES=0", "1 to 64"),
+        *((f"MEMORY={value}", "1048576 to 1099511627776") for value in ("x", "1", "-5", "4T")),
+        *((f"COMPUTE_CAPABILITY={value}", "9.0, 10.0") for value in ("x", "9.9", "90")),
+        *((f"WORKERS={value}", "1 to 4096") for value in ("x", "0", "-1", "4097", "2k")),
+        *((f"SEED={value}", "0 to 18446744073709551615") for value in ("x", "-1", "99999999999999999999")),
+    ],
+)
+def test_emulator_setting_that_is_nothing(setting, allowed):
+    """It is refused with its name and what is allowed, not ignored."""
+    name, value = setting.split("=")
+    output = opened("emulator", **{f"CUDA_CORE_EMULATOR_{name}": value})
+    assert output.startswith("error"), output
+    assert f"CUDA_CORE_EMULATOR_{setting}:" in output
+    assert allowed in output
+
+
+@pytest.mark.parametrize("setting", ["DEVICES=64", "MEMORY=1m", "WORKERS=1", "SEED=18446744073709551615", "SEED="])
+def test_emulator_setting(setting):
+    name, value = setting.split("=")
+    assert opened("emulator", **{f"CUDA_CORE_EMULATOR_{name}": value}).split() == ["opened", "True"]
+
+
 def test_native(emulated):
     output = opened("native")
     if emulated:

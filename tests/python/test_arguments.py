@@ -433,6 +433,29 @@ def test_dlpack(device, stream, received):
     assert received("int*", DLPackArray(None, count=0), 8) == bytes(8)
 
 
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"ndim": -1}, "shape is none"),
+        ({"shape": None}, "shape is none"),
+        ({"shape": None, "strides": (1,)}, "shape is none"),
+        ({"shape": (-4,)}, "shape is none"),
+        ({"ndim": 3, "shape": (2**62, 4, 2), "strides": (0, 2, 1)}, "not contiguous"),
+        ({"ndim": 3, "shape": (4, 2**62, 4), "strides": (0, 4, 1)}, "not contiguous"),
+        ({"device_type": 1}, "DLPack device"),
+        ({"device_id": 7}, "DLPack device"),
+    ],
+)
+def test_dlpack_that_is_broken(device, stream, received, fields, says):
+    array = DLPackArray(int(device.allocate(64, stream=stream).handle))
+    for name, value in fields.items():
+        is_tuple = isinstance(value, tuple)
+        setattr(array.tensor, name, (ctypes.c_int64 * len(value))(*value) if is_tuple else value)
+    with pytest.raises(ValueError, match=says):
+        received("int*", array, 8)
+    assert array.deleted == 1
+
+
 def test_dlpack_of_a_buffer(device, stream, received):
     class Wrapper:
         def __init__(self, buffer):
