@@ -120,16 +120,11 @@ static int pack_buffer(arguments *self, Py_ssize_t index, const cc_parameter *pa
     if (!__atomic_load_n(&buffer->kernels_may_use, __ATOMIC_RELAXED) && buffer->pointer != 0 &&
         check_reach(self, index, parameter, object) < 0)
         return -1;
-#ifdef Py_GIL_DISABLED
-    cc_buffer *core = buffer_hold(object);
-#else
-    cc_buffer *core = buffer->core;
-#endif
-    int status = -1;
-    if (core == NULL) {
-        PyErr_Clear();
+    cc_buffer *core = buffer_pin(object);
+    int status;
+    if (core == NULL)
         return argument_refuse(self, index, parameter, self->state->ClosedError, "this Buffer was closed");
-    }
+    self->pinned[self->pinned_count++] = object;
     if (parameter->size == sizeof(CUdeviceptr) &&
         (parameter->type == CC_TYPE_POINTER || parameter->type == CC_TYPE_INTEGER)) {
         memcpy(slot, &buffer->pointer, sizeof(CUdeviceptr));
@@ -139,11 +134,6 @@ static int pack_buffer(arguments *self, Py_ssize_t index, const cc_parameter *pa
     }
     if (status == 0 && self->state->device_count > 1)
         status = check_placement(self, index, parameter, core);
-    if (status == 0)
-        cc_buffer_used_on(core, self->stream);
-#ifdef Py_GIL_DISABLED
-    cc_buffer_release(core);
-#endif
     return status;
 }
 
@@ -357,18 +347,21 @@ static int reserve(arguments *self, size_t count, size_t bytes)
 {
     self->ran_python = false;
     self->heap = NULL;
+    self->pinned_count = 0;
+    self->pinned = self->inline_pinned;
     self->slots = self->inline_slots;
     self->bytes = self->inline_bytes;
     if (count <= ARGUMENTS_INLINE && bytes <= ARGUMENT_BYTES_INLINE)
         return 0;
     const size_t slots_size = (count * sizeof(void *) + 15) & ~(size_t)15;
-    self->heap = PyMem_Malloc(slots_size + bytes);
+    self->heap = PyMem_Malloc(2 * slots_size + bytes);
     if (self->heap == NULL) {
         PyErr_NoMemory();
         return -1;
     }
     self->slots = self->heap;
-    self->bytes = (unsigned char *)self->heap + slots_size;
+    self->pinned = (PyObject **)((unsigned char *)self->heap + slots_size);
+    self->bytes = (unsigned char *)self->heap + 2 * slots_size;
     return 0;
 }
 
@@ -410,7 +403,7 @@ static int pack_by_kind(arguments *self, PyObject *const *args, Py_ssize_t count
         if (status >= 0 && i + 1 == count && self->ran_python)
             status = check_still_open(self, parameters, args, count);
         if (status < 0)
-            arguments_free(self);
+            arguments_free(self, false);
     }
     PyMem_Free(parameters);
     return status < 0 ? -1 : 0;
@@ -433,19 +426,24 @@ int arguments_pack(arguments *self, PyObject *const *args, Py_ssize_t count)
         const cc_parameter *parameter = &signature->parameters[i];
         self->slots[i] = self->bytes + parameter->offset;
         if (pack_one(self, i, parameter, args[i], self->slots[i]) < 0) {
-            arguments_free(self);
+            arguments_free(self, false);
             return -1;
         }
     }
     if (self->ran_python && check_still_open(self, signature->parameters, args, count) < 0) {
-        arguments_free(self);
+        arguments_free(self, false);
         return -1;
     }
     return 0;
 }
 
-void arguments_free(arguments *self)
+void arguments_free(arguments *self, bool is_queued)
 {
+    for (Py_ssize_t i = 0; i < self->pinned_count; i++) {
+        if (is_queued)
+            cc_buffer_used_on(buffer_cast(self->pinned[i])->owned, self->stream);
+        buffer_unpin(self->pinned[i]);
+    }
     if (self->heap != NULL)
         PyMem_Free(self->heap);
 }

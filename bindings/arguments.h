@@ -25,16 +25,20 @@ typedef struct arguments {
     cc_device *device; /* that the kernel will run on */
     void **slots;      /* what cc_launch reads: one pointer a parameter */
     unsigned char *bytes;
+    PyObject **pinned; /* the Buffers, which stay until arguments_free whoever closes them */
+    Py_ssize_t pinned_count;
     void *heap; /* NULL unless there is more than fits below */
     bool ran_python;
     void *inline_slots[ARGUMENTS_INLINE];
+    PyObject *inline_pinned[ARGUMENTS_INLINE];
     alignas(16) unsigned char inline_bytes[ARGUMENT_BYTES_INLINE];
 } arguments;
 
 /* Fills slots and bytes; the first four fields are set by the caller. 0, or -1 with an exception that names kernel,
  * index and parameter; nothing is to be freed then. */
 int arguments_pack(arguments *self, PyObject *const *args, Py_ssize_t count);
-void arguments_free(arguments *self);
+/* is_queued: the kernel is in the stream, so that the Buffers are in use there. */
+void arguments_free(arguments *self, bool is_queued);
 
 /* For the files that pack one kind: refusals that name kernel, index and parameter. -1 always. */
 int argument_refuse(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *exception,

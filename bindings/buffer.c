@@ -29,7 +29,8 @@ static buffer_object *make(module_state *state, PyTypeObject *type, cc_buffer *c
         return NULL;
     }
     const cc_buffer_info *info = cc_buffer_read(core);
-    self->core = core;
+    self->core = self->owned = core;
+    self->pins = 0;
     self->pointer = info->pointer;
     self->size = info->size;
     self->memory_resource = Py_XNewRef(resource);
@@ -137,26 +138,30 @@ static int buffer_traverse(PyObject *op, visitproc visit, void *arg)
     return 0;
 }
 
-static void drop_all(buffer_object *self)
+void buffer_drop(PyObject *op)
 {
-    cc_buffer *core;
-    PyObject *resource, *keeper;
-    Py_BEGIN_CRITICAL_SECTION((PyObject *)self);
-    core = self->core;
-    resource = self->memory_resource;
-    keeper = self->keeper;
+    buffer_object *self = buffer_cast(op);
+    cc_buffer *owned = NULL;
+    PyObject *resource = NULL, *keeper = NULL;
+    Py_BEGIN_CRITICAL_SECTION(op);
     self->core = NULL;
-    self->memory_resource = NULL;
-    self->keeper = NULL;
+    if (self->pins == 0) {
+        owned = self->owned;
+        resource = self->memory_resource;
+        keeper = self->keeper;
+        self->owned = NULL;
+        self->memory_resource = NULL;
+        self->keeper = NULL;
+    }
     Py_END_CRITICAL_SECTION();
-    let_go(core);
+    let_go(owned);
     Py_XDECREF(keeper); /* may call deallocate() of the resource */
     Py_XDECREF(resource);
 }
 
 static int buffer_clear(PyObject *op)
 {
-    drop_all(buffer_cast(op));
+    buffer_drop(op);
     return 0;
 }
 
@@ -166,7 +171,7 @@ static void buffer_dealloc(PyObject *op)
     PyObject_GC_UnTrack(op);
     if (buffer_cast(op)->weak_references != NULL)
         PyObject_ClearWeakRefs(op);
-    drop_all(buffer_cast(op));
+    buffer_drop(op);
     type->tp_free(op);
     Py_DECREF(type);
 }
@@ -305,7 +310,7 @@ static PyObject *buffer_close(PyObject *op, PyTypeObject *class, PyObject *const
     PyObject *stream = none_to_null(given[0]);
     if (stream != NULL && !buffer_is_closed(op) && free_in_order_of(state_of_class(class), op, stream) < 0)
         return NULL;
-    drop_all(buffer_cast(op));
+    buffer_drop(op);
     Py_RETURN_NONE;
 }
 
@@ -338,7 +343,7 @@ static PyObject *buffer_enter(PyObject *op, PyObject *unused)
 static PyObject *buffer_exit(PyObject *op, PyObject *const *args, Py_ssize_t count)
 {
     (void)args, (void)count;
-    drop_all(buffer_cast(op));
+    buffer_drop(op);
     Py_RETURN_FALSE;
 }
 
@@ -485,11 +490,10 @@ static PyObject *byte_at(PyObject *op, Py_ssize_t index)
     }
     if (require_host_access(op, PyExc_TypeError) < 0)
         return NULL;
-    cc_buffer *core = buffer_hold(op);
-    if (core == NULL)
-        return NULL;
+    if (buffer_pin(op) == NULL)
+        return raise_closed(state_of(op), "buffer");
     const unsigned char byte = ((const unsigned char *)(uintptr_t)buffer_cast(op)->pointer)[index];
-    cc_buffer_release(core);
+    buffer_unpin(op);
     return PyLong_FromLong(byte);
 }
 

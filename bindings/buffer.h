@@ -8,6 +8,8 @@
 typedef struct buffer_object {
     PyObject_HEAD
     cc_buffer *core;     /* NULL after close() */
+    cc_buffer *owned;    /* the reference: let go of by close(), or by the last one that has the Buffer pinned then */
+    Py_ssize_t pins;     /* calls that use the memory without the GIL */
     CUdeviceptr pointer; /* pointer and size stay after close(), so that the hash stays */
     size_t size;
     PyObject *memory_resource; /* or NULL */
@@ -27,6 +29,32 @@ static inline int buffer_check(const module_state *state, PyObject *object)
 PyObject *buffer_from_core(module_state *state, cc_buffer *core, PyObject *memory_resource, PyObject *keeper);
 /* A new reference into core, or NULL with ClosedError. */
 cc_buffer *buffer_hold(PyObject *buffer);
+/* What close() does: lets go of everything, unless the Buffer is pinned. */
+void buffer_drop(PyObject *buffer);
+
+/* For calls that use the memory without the GIL: until buffer_unpin a close() by another thread leaves alone the memory
+ * and all that keeps it, owners that are Python objects too. It costs no locked instruction, as references into core
+ * would. Borrowed; NULL, without an exception, where the Buffer is closed. The caller has a reference to the Buffer. */
+static inline cc_buffer *buffer_pin(PyObject *buffer)
+{
+    cc_buffer *core;
+    Py_BEGIN_CRITICAL_SECTION(buffer);
+    core = buffer_cast(buffer)->core;
+    if (core != NULL)
+        buffer_cast(buffer)->pins++;
+    Py_END_CRITICAL_SECTION();
+    return core;
+}
+
+static inline void buffer_unpin(PyObject *buffer)
+{
+    int was_closed;
+    Py_BEGIN_CRITICAL_SECTION(buffer);
+    was_closed = --buffer_cast(buffer)->pins == 0 && buffer_cast(buffer)->core == NULL;
+    Py_END_CRITICAL_SECTION();
+    if (was_closed)
+        buffer_drop(buffer);
+}
 
 /* Whether kernels can use the memory, as is_device_accessible says: 1, 0 or -1 with an exception. Asks what may be
  * written in Python, until the answer was yes. */

@@ -11,7 +11,7 @@
 
 /* ---- helpers ---------------------------------------------------------------------------------------------------- */
 
-/* A Buffer and a stream, both held for one call. */
+/* A Buffer and a stream, which stay for one call. */
 typedef struct work {
     module_state *state;
     buffer_object *buffer;
@@ -23,21 +23,24 @@ static int work_begin(work *self, module_state *state, PyObject *buffer, PyObjec
 {
     self->state = state;
     self->buffer = buffer_cast(buffer);
-    self->core = buffer_hold(buffer);
-    if (self->core == NULL)
+    self->core = buffer_pin(buffer);
+    if (self->core == NULL) {
+        raise_closed(state, "buffer");
         return -1;
-    if (stream_from_object(state, stream, &self->stream) == 0) {
-        cc_buffer_used_on(self->core, self->stream);
-        return 0;
     }
-    cc_buffer_release(self->core);
+    if (stream_from_object(state, stream, &self->stream) == 0)
+        return 0;
+    buffer_unpin(buffer);
     return -1;
 }
 
-static void work_end(work *self)
+/* The use is noted once the work is queued: what waits for this stream from then on waits for the work, too. */
+static void work_end(work *self, int status)
 {
+    if (status == 0)
+        cc_buffer_used_on(self->core, self->stream);
     cc_stream_release(self->stream);
-    cc_buffer_release(self->core);
+    buffer_unpin((PyObject *)self->buffer);
 }
 
 static int check_sizes(size_t destination, size_t source)
@@ -74,21 +77,23 @@ static void collect(work *self)
 static int copy_between(work *self, PyObject *other, int to_other)
 {
     buffer_object *peer = buffer_cast(other);
-    cc_buffer *peer_core = buffer_hold(other);
-    if (peer_core == NULL)
+    cc_buffer *peer_core = buffer_pin(other);
+    if (peer_core == NULL) {
+        raise_closed(self->state, "buffer");
         return -1;
+    }
     const buffer_object *destination = to_other ? peer : self->buffer;
     const buffer_object *source = to_other ? self->buffer : peer;
     int status = check_sizes(destination->size, source->size);
     if (status == 0) {
         cc_error error;
-        cc_buffer_used_on(peer_core, self->stream);
         Py_BEGIN_ALLOW_THREADS;
         status = cc_copy(destination->pointer, source->pointer, source->size, self->stream, &error);
         Py_END_ALLOW_THREADS;
-        finish(self, status, &error);
+        if (finish(self, status, &error) == 0)
+            cc_buffer_used_on(peer_core, self->stream);
     }
-    cc_buffer_release(peer_core);
+    buffer_unpin(other);
     return status;
 }
 
@@ -160,7 +165,7 @@ static int copy(module_state *state, PyObject *op, PyObject *other, PyObject *st
         return -1;
     const int status =
         buffer_check(state, other) ? copy_between(&self, other, to_other) : copy_with_host(&self, other, to_other);
-    work_end(&self);
+    work_end(&self, status);
     return status;
 }
 
@@ -311,7 +316,7 @@ PyObject *buffer_fill(PyObject *op, PyTypeObject *class, PyObject *const *args, 
     if (work_begin(&self, state_of_class(class), op, given[1]) < 0)
         return NULL;
     const int status = fill(&self, pattern, pattern_size);
-    work_end(&self);
+    work_end(&self, status);
     if (status < 0)
         return NULL;
     Py_RETURN_NONE;

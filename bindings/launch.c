@@ -59,7 +59,7 @@ static int launch_packed(module_state *state, const cc_launch_config *config, cc
         status = cc_launch(config, stream, kernel->core, packed.slots, &error);
         Py_END_ALLOW_THREADS;
     }
-    arguments_free(&packed);
+    arguments_free(&packed, status == 0);
     if (status < 0)
         raise_error(state, &error);
     return status;

@@ -150,13 +150,17 @@ cc_buffer *cc_buffer_retain(cc_buffer *buffer)
     return buffer;
 }
 
+/* Of the streams of all buffers, while they change: rare, and short. Reading needs it only where the one of the last use
+ * has to outlive its replacement. */
+static pthread_mutex_t streams_lock = PTHREAD_MUTEX_INITIALIZER;
+
 /* A buffer that lives long and meets a new stream all the time must not keep them all. */
 enum { MAX_USES = 16 };
 
 /* False: there is no place for another stream. */
-static bool remember(cc_buffer *buffer, cc_stream *stream)
+static bool remember_lock_held(cc_buffer *buffer, cc_stream *stream)
 {
-    cc__use *first = atomic_load_explicit(&buffer->uses, memory_order_acquire);
+    cc__use *first = atomic_load_explicit(&buffer->uses, memory_order_relaxed);
     int count = 0;
     for (const cc__use *use = first; use; use = use->next, count++)
         if (use->stream == stream)
@@ -166,11 +170,16 @@ static bool remember(cc_buffer *buffer, cc_stream *stream)
         return false;
     made->stream = cc_stream_retain(stream);
     made->next = first;
-    /* Two threads may add the same stream at the same time: one wait too many, later. */
-    while (!atomic_compare_exchange_weak_explicit(&buffer->uses, &made->next, made, memory_order_acq_rel,
-                                                  memory_order_acquire))
-        ;
+    atomic_store_explicit(&buffer->uses, made, memory_order_release);
     return true;
+}
+
+static bool remember(cc_buffer *buffer, cc_stream *stream)
+{
+    cc__lock(&streams_lock);
+    bool remembered = remember_lock_held(buffer, stream);
+    cc__unlock(&streams_lock);
+    return remembered;
 }
 
 /* Where the order cannot be queued the host waits. A stream that its owner has destroyed refuses both, and has nothing
@@ -250,8 +259,11 @@ static bool is_ordered(const cc_buffer *buffer)
  * only where there is no place to remember it. */
 static void move_to(cc_buffer *buffer, cc_stream *stream)
 {
+    cc__lock(&streams_lock);
     cc_stream *last = atomic_exchange_explicit(&buffer->stream, cc_stream_retain(stream), memory_order_acq_rel);
-    if (last && last != stream && !remember(buffer, last))
+    bool kept = !last || last == stream || remember_lock_held(buffer, last);
+    cc__unlock(&streams_lock);
+    if (!kept)
         wait_for(stream, last);
     cc_stream_release(last);
 }
@@ -279,8 +291,14 @@ cc_stream *cc_buffer_last_stream(const cc_buffer *buffer)
 /* The caller's stream may be one that does not work: then, unlike when freeing, it is told. */
 static int wait_for_last(const cc_buffer *buffer, cc_stream *stream, cc_error *error)
 {
-    cc_stream *last = atomic_load_explicit(&buffer->stream, memory_order_acquire);
-    if (last && last != stream && cc_stream_wait_stream(stream, last, error))
+    cc__lock(&streams_lock); /* another thread may be replacing it */
+    cc_stream *last = atomic_load_explicit(&buffer->stream, memory_order_relaxed);
+    if (last)
+        cc_stream_retain(last);
+    cc__unlock(&streams_lock);
+    int status = last && last != stream ? cc_stream_wait_stream(stream, last, error) : 0;
+    cc_stream_release(last);
+    if (status)
         return -1;
     wait_for_uses(buffer, stream);
     return 0;
