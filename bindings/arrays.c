@@ -211,15 +211,19 @@ static int64_t item_size(PyObject *interface)
     return strtoll(text + 2, NULL, 10);
 }
 
-/* 1 where the elements lie one after the other. */
-static int check_interface_strides(PyObject *interface)
+/* 1 where the elements lie one after the other, 0 where not, -1 where shape and strides are none. */
+static int check_interface_shape(PyObject *interface)
 {
-    PyObject *strides = PyDict_GetItemString(interface, "strides");
-    if (strides == NULL || strides == Py_None)
-        return 1;
     int64_t shape_values[MOST_DIMENSIONS], stride_values[MOST_DIMENSIONS];
     const int count = read_tuple(PyDict_GetItemString(interface, "shape"), shape_values);
-    if (count < 0 || read_tuple(strides, stride_values) != count)
+    for (int i = 0; i < count; i++) {
+        if (shape_values[i] < 0)
+            return -1;
+    }
+    PyObject *strides = PyDict_GetItemString(interface, "strides");
+    if (count < 0 || strides == NULL || strides == Py_None)
+        return count < 0 ? -1 : 1;
+    if (read_tuple(strides, stride_values) != count)
         return -1;
     return is_contiguous(shape_values, stride_values, count, item_size(interface));
 }
@@ -290,10 +294,11 @@ static int pack_interface(const arguments *self, Py_ssize_t index, const cc_para
     CUdeviceptr pointer = 0;
     if (read_interface_pointer(self, index, parameter, interface, &pointer) < 0)
         return -1;
-    const int contiguous = check_interface_strides(interface);
+    const int contiguous = check_interface_shape(interface);
     if (contiguous < 0)
-        return argument_refuse(self, index, parameter, PyExc_TypeError,
-                               "shape and strides of __cuda_array_interface__ must be tuples of as many ints");
+        return argument_refuse(
+            self, index, parameter, PyExc_TypeError,
+            "shape and strides of __cuda_array_interface__ must be tuples of as many ints, shape's not negative");
     if (contiguous == 0)
         return refuse_strides(self, index, parameter, object);
     if (check_interface_device(self, index, parameter, object, pointer) < 0 ||

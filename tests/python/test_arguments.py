@@ -372,6 +372,12 @@ def test_cuda_array_interface_that_is_broken(device, stream, received):
         with pytest.raises((TypeError, ValueError, NotImplementedError)):
             received("int*", CudaArray(buffer, **changes), 8)
 
+    for shape in (None, 4, ("x",), (-4,), (2**70,), (4, -1)):
+        with pytest.raises(TypeError, match="shape and strides of __cuda_array_interface__ must be"):
+            received("int*", CudaArray(buffer, shape=shape), 8)
+    with pytest.raises(ValueError, match="not contiguous"):
+        received("int*", CudaArray(buffer, shape=(2**62, 4, 2), strides=(0, 8, 4)), 8)
+
     class Raises:
         @property
         def __cuda_array_interface__(self):

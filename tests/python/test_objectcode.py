@@ -189,3 +189,21 @@ def test_code_without_kernels(compile):
 def test_class_methods_have_documentation(format):
     for method in (getattr(ObjectCode, f"from_{format}"), Kernel.from_handle):
         assert "Raises TypeError" in method.__doc__
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exception", "says"),
+    [
+        (("ptx", b"x", "n", {1: "a"}), TypeError, "a name in symbol_mapping must be a str or bytes, not int"),
+        (("ptx", b"x", "n", {"a": None}), TypeError, "a value of symbol_mapping must be a str or bytes, not NoneType"),
+        (("ptx", b"x", "n", {b"\xff": "a"}), UnicodeDecodeError, "invalid start byte"),
+        (("p\0tx", b"x", "n", {}), ValueError, "null character"),
+        (("nothing", b"x", "n", {}), ValueError, "'nothing' is no kind of code"),
+        (("ptx", 3, "n", {}), TypeError, "module must be bytes, or the path of a file, not int"),
+        (("ptx", b"x", 3, {}), TypeError, "must be str, not int"),
+    ],
+)
+def test_pickle_that_is_broken(arguments, exception, says):
+    rebuild, _ = ObjectCode.from_ptx(b"x").__reduce__()
+    with pytest.raises(exception, match=says):
+        rebuild(*arguments)
