@@ -12,7 +12,7 @@ tag     = $(shell $(python) -c 'import sys; print("cp%d%d" % sys.version_info[:2
 build   = build/$(tag)
 run     = PYTHONPATH=python $(python)
 
-.PHONY: demo test build c-tests python-tests stubs lint check check-warnings check-asan check-fuzz check-threads check-wheel fuzz fuzz-build bench clean
+.PHONY: demo test build c-tests python-tests stubs lint check check-warnings check-asan check-faults check-fuzz check-threads check-wheel fuzz fuzz-build bench clean
 
 demo: $(VENV)/.demo
 	cd / && $(abspath $(python)) -m cuda_core.demo
@@ -80,6 +80,11 @@ check-ends: build
 	for i in $$(seq $${TIMES:-1}); do \
 	    $(run) -m pytest -q --figures "ends of life" tests/isolated/test_exit.py tests/isolated/test_fork.py tests/isolated/test_signals.py || exit 1; \
 	done
+# Every driver call and every allocation fails once; about twenty minutes. FAULTS="--stride 50 --kinds calls" is quicker.
+FAULTS ?=
+
+check-faults: build
+	$(run) tests/isolated/fault_sweep.py $(FAULTS)
 
 # Objects shared by eight threads, each scenario for so long.
 SECONDS ?= 10
