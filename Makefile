@@ -80,6 +80,7 @@ check-ends: build
 	for i in $$(seq $${TIMES:-1}); do \
 	    $(run) -m pytest -q --figures "ends of life" tests/isolated/test_exit.py tests/isolated/test_fork.py tests/isolated/test_signals.py || exit 1; \
 	done
+
 # Every driver call and every allocation fails once; about twenty minutes. FAULTS="--stride 50 --kinds calls" is quicker.
 FAULTS ?=
 
