@@ -1,14 +1,12 @@
 #include "release.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 struct mailbox {
-    PyInterpreterState *interpreter;
-    atomic_bool is_closed;
+    int64_t interpreter;      /* its number: the address of one that ended may be another's by now */
     atomic_size_t references; /* of the module state and of each record */
-    _Atomic(held *) first;
+    _Atomic(held *) first;    /* or closed_box, for good: one word, so that no record slips in behind the last look */
 };
 
 struct held {
@@ -18,6 +16,8 @@ struct held {
     Py_buffer view;
 };
 
+static held closed_box;
+
 /* ---- the mailbox ------------------------------------------------------------------------------------------------ */
 
 mailbox *mailbox_new(void)
@@ -25,7 +25,7 @@ mailbox *mailbox_new(void)
     mailbox *box = calloc(1, sizeof *box);
     if (box == NULL)
         return NULL;
-    box->interpreter = PyInterpreterState_Get();
+    box->interpreter = PyInterpreterState_GetID(PyInterpreterState_Get());
     atomic_init(&box->references, 1);
     return box;
 }
@@ -47,9 +47,10 @@ static void give_back(held *record)
     free(record);
 }
 
-static void mailbox_empty(mailbox *box)
+/* Gives back what is there; `left` is what is there afterwards. */
+static void mailbox_empty(mailbox *box, held *left)
 {
-    held *record = atomic_exchange(&box->first, NULL);
+    held *record = atomic_exchange(&box->first, left);
     while (record != NULL) {
         held *next = record->next;
         give_back(record);
@@ -59,8 +60,7 @@ static void mailbox_empty(mailbox *box)
 
 void mailbox_close(mailbox *box)
 {
-    mailbox_empty(box);
-    atomic_store(&box->is_closed, true);
+    mailbox_empty(box, &closed_box);
     mailbox_drop(box);
 }
 
@@ -108,18 +108,19 @@ void held_release(void *object)
 {
     held *record = object;
     mailbox *box = record->box;
-    if (atomic_load(&box->is_closed)) { /* its interpreter is gone, and with it the object's memory */
-        mailbox_drop(box);
-        free(record);
-        return;
-    }
     PyThreadState *thread = current_thread_state();
-    if (thread != NULL && PyThreadState_GetInterpreter(thread) == box->interpreter) {
+    held *first = atomic_load(&box->first);
+    if (first != &closed_box && thread != NULL &&
+        PyInterpreterState_GetID(PyThreadState_GetInterpreter(thread)) == box->interpreter) {
         give_back(record);
         return;
     }
-    held *first = atomic_load(&box->first);
     do {
+        if (first == &closed_box) { /* its interpreter is gone, and with it the object's memory */
+            mailbox_drop(box);
+            free(record);
+            return;
+        }
         record->next = first;
     } while (!atomic_compare_exchange_weak(&box->first, &first, record));
 }
@@ -129,5 +130,5 @@ void release_finished(module_state *state, cc_context *context)
     if (context != NULL && cc_context_has_pending(context))
         cc_context_collect(context, false);
     if (atomic_load_explicit(&state->mailbox->first, memory_order_relaxed) != NULL)
-        mailbox_empty(state->mailbox);
+        mailbox_empty(state->mailbox, NULL);
 }
