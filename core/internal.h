@@ -208,7 +208,8 @@ static inline int cc__enter_stream_of(cc__scope *scope, cc_stream *stream, cc_co
     return cc__enter_stream(scope, stream, &context, error);
 }
 
-int cc__stream_poll(const cc_stream *stream, const cc_watch *watch); /* 1: broken off; the context is current */
+/* 1: broken off. No scope may be open: `watch` may change the current context. */
+int cc__stream_poll(const cc_context *context, const cc_stream *stream, const cc_watch *watch);
 
 struct cc_event {
     cc__count count;

@@ -135,12 +135,10 @@ int cc_host_copy_wait(const void *host, size_t size, bool to_host, cc_stream *st
         return 0;
     if (cc__enter_stream(&scope, stream, &context, error))
         return -1;
-    int status = 0;
-    if (cc__driver.cuStreamQuery(stream->native) == CUDA_ERROR_NOT_READY &&
-        is_done_on_return(context, (CUdeviceptr)(uintptr_t)host))
-        status = cc__stream_poll(stream, watch);
+    const bool waits = cc__driver.cuStreamQuery(stream->native) == CUDA_ERROR_NOT_READY &&
+                       is_done_on_return(context, (CUdeviceptr)(uintptr_t)host);
     cc__leave(&scope);
-    return status;
+    return waits ? cc__stream_poll(context, stream, watch) : 0;
 }
 
 static int copy_and_keep(CUdeviceptr destination, CUdeviceptr source, CUdeviceptr host, size_t size, cc_stream *stream,

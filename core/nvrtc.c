@@ -64,13 +64,26 @@ static int find(const char *path, void **handle, const char **found, cc_error *e
     return fail_missing(NULL, reason, error);
 }
 
+/* A child may compile, whatever its parent did; the thread that held the lock is not there to let go of it. */
+static void after_fork_in_child(void)
+{
+    pthread_mutex_init(&open_lock, NULL);
+}
+
+static void watch_forks_once(void)
+{
+    (void)pthread_atfork(NULL, NULL, after_fork_in_child); /* fails without memory only, and then nothing is lost */
+}
+
 int cc_nvrtc_open(const char *path, cc_error *error)
 {
+    static pthread_once_t watched = PTHREAD_ONCE_INIT;
     void *handle;
     const char *found;
     int status = 0;
     if (cc_nvrtc_is_open())
         return 0;
+    (void)pthread_once(&watched, watch_forks_once);
     pthread_mutex_lock(&open_lock);
     if (!cc_nvrtc_is_open()) {
         status = find(path, &handle, &found, error);

@@ -31,11 +31,23 @@ static void pause_for(int64_t waited)
     (void)nanosleep(&time, NULL); /* a signal ends it early, which is welcome */
 }
 
-/* Until the event or stream is no longer "not ready", whatever else it is then; 1: broken off. The context is current. */
-static int poll_until(CUevent event, CUstream stream, const cc_watch *watch)
+/* The event where there is one, else the stream. Any answer but "not ready" means that there is nothing to wait for. */
+static bool is_ready(const cc_context *context, CUevent event, CUstream stream)
+{
+    cc__scope scope;
+    if (cc__enter(&scope, context, NULL))
+        return true;
+    const CUresult code = event ? cc__driver.cuEventQuery(event) : cc__driver.cuStreamQuery(stream);
+    cc__leave(&scope);
+    return code != CUDA_ERROR_NOT_READY;
+}
+
+/* 1: broken off. The thread has its own current context whenever `interrupted` is called, which may make another one
+ * current. */
+static int poll_until(const cc_context *context, CUevent event, CUstream stream, const cc_watch *watch)
 {
     const int64_t start = now(), spin = cc_driver_which() == CC_DRIVER_EMULATOR ? SPIN_EMULATED : SPIN;
-    while ((event ? cc__driver.cuEventQuery(event) : cc__driver.cuStreamQuery(stream)) == CUDA_ERROR_NOT_READY) {
+    while (!is_ready(context, event, stream)) {
         const int64_t waited = now() - start;
         if (waited < spin) {
             sched_yield();
@@ -48,9 +60,9 @@ static int poll_until(CUevent event, CUstream stream, const cc_watch *watch)
     return 0;
 }
 
-int cc__stream_poll(const cc_stream *stream, const cc_watch *watch)
+int cc__stream_poll(const cc_context *context, const cc_stream *stream, const cc_watch *watch)
 {
-    return poll_until(NULL, stream->native, watch);
+    return poll_until(context, NULL, stream->native, watch);
 }
 
 /* Each ends in the driver's own wait: it is over at once, and says what went wrong with the work. */
@@ -59,54 +71,64 @@ int cc_stream_wait(cc_stream *stream, const cc_watch *watch, cc_error *error)
 {
     cc_context *context;
     cc__scope scope;
-    if (watch) {
-        if (cc__enter_stream(&scope, stream, &context, error))
-            return -1;
-        const int broken_off = poll_until(NULL, stream->native, watch);
-        cc__leave(&scope);
-        if (broken_off)
-            return 1;
-    }
-    return cc_stream_synchronize(stream, error);
+    if (!watch)
+        return cc_stream_synchronize(stream, error);
+    if (cc_stream_context(stream, &context, error))
+        return -1;
+    if (poll_until(context, NULL, stream->native, watch))
+        return 1;
+    if (cc__enter(&scope, context, error)) /* a default stream is still that of the context it was at first */
+        return -1;
+    int status = CC__CALL(error, cuStreamSynchronize, stream->native);
+    cc__leave(&scope);
+    return status;
 }
 
 int cc_event_wait(cc_event *event, const cc_watch *watch, cc_error *error)
 {
-    cc__scope scope;
-    if (watch) {
-        if (cc__enter(&scope, event->context, error))
-            return -1;
-        const int broken_off = poll_until(event->native, NULL, watch);
-        cc__leave(&scope);
-        if (broken_off)
-            return 1;
-    }
+    if (watch && poll_until(event->context, event->native, NULL, watch))
+        return 1;
     return cc_event_synchronize(event, error);
 }
 
-/* An event behind all work of the context, where the driver is new enough to know such. The context is current. */
+/* An event behind all work of the context; NULL where the driver is too old to know such, or refuses. */
+static CUevent mark_context(const cc_context *context)
+{
+    cc__scope scope;
+    CUevent event = NULL;
+    if (!cc__driver.cuCtxRecordEvent || cc__enter(&scope, context, NULL))
+        return NULL;
+    if (cc__driver.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) {
+        event = NULL;
+    } else if (cc__driver.cuCtxRecordEvent(context->native, event) != CUDA_SUCCESS) {
+        (void)cc__driver.cuEventDestroy(event);
+        event = NULL;
+    }
+    cc__leave(&scope);
+    return event;
+}
+
 static int poll_context(const cc_context *context, const cc_watch *watch)
 {
-    CUevent event;
-    int broken_off = 0;
-    if (!cc__driver.cuCtxRecordEvent || cc__driver.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
+    cc__scope scope;
+    CUevent event = mark_context(context);
+    if (!event)
         return 0;
-    if (cc__driver.cuCtxRecordEvent(context->native, event) == CUDA_SUCCESS)
-        broken_off = poll_until(event, NULL, watch);
-    (void)cc__driver.cuEventDestroy(event);
+    const int broken_off = poll_until(context, event, NULL, watch);
+    if (cc__enter(&scope, context, NULL) == 0) {
+        (void)cc__driver.cuEventDestroy(event);
+        cc__leave(&scope);
+    }
     return broken_off;
 }
 
 int cc_device_wait(cc_device *device, const cc_watch *watch, cc_error *error)
 {
     cc_context *context;
-    cc__scope scope;
     if (watch) {
-        if (cc_device_primary_context(device, &context, error) || cc__enter(&scope, context, error))
+        if (cc_device_primary_context(device, &context, error))
             return -1;
-        const int broken_off = poll_context(context, watch);
-        cc__leave(&scope);
-        if (broken_off)
+        if (poll_context(context, watch))
             return 1;
     }
     return cc_device_synchronize(device, error);

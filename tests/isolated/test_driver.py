@@ -276,3 +276,43 @@ def test_arguments_of_a_kernel_that_tells_nothing(tmp_path):
     lines = run_python(code, env={"CUDA_CORE_DRIVER": library, "TEST_DRIVER": emulator}).stdout.splitlines()
     says = "with it the arguments take more than the 32764 bytes that a kernel can take"
     assert lines == ["b'four'", *(f"kernel, argument {index}: {says}" for index in (0, 0, 1, 0, 0))]
+
+
+SLOW = """
+#include <unistd.h>
+__attribute__((constructor)) static void load(void) { usleep(1000000); }
+"""
+
+
+def test_child_forked_while_the_compiler_is_opened(tmp_path):
+    """The lock that the opening thread held does not hold the child up, which may compile whatever its parent did."""
+    library = build(tmp_path, "libnvrtc.so.13", SLOW)
+    process = run_python(
+        """
+        import os, signal, sys, threading, time
+        import cuda_core._find as find
+        find.nvrtc_path = lambda: sys.argv[1]
+        from cuda_core import Program
+
+        def compile():
+            try:
+                Program('extern "C" __global__ void k() {}', "c++").compile("ptx")
+            except Exception as error:
+                print(sys.argv[1] in str(error), flush=True)
+
+        thread = threading.Thread(target=compile)
+        thread.start()
+        time.sleep(0.3)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)  # a child that hangs is not left behind
+        compile()
+        if child == 0:
+            os._exit(0)
+        thread.join()
+        print(os.waitpid(child, 0)[1])
+        """,
+        library,
+        timeout=30,
+    )
+    assert process.stdout.split() == ["True"] * 3 + ["0"]

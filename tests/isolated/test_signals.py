@@ -173,3 +173,41 @@ stream.sync()
     )
     assert process.returncode in (130, -2)
     assert process.stderr.rstrip().endswith("KeyboardInterrupt")
+
+
+WAITS_OF_DEVICE_0 = {
+    "stream": "stream.sync()",
+    "event": "event.sync()",
+    "device": "device.sync()",
+    "copy": "buffer.copy_to(bytearray(64), stream=stream)",
+}
+
+
+@pytest.mark.parametrize("wait", WAITS_OF_DEVICE_0)
+def test_device_that_a_handler_sets_stays_set(wait, emulated):
+    """A wait may have to make its own device current, but not while a handler runs, whose choice it would undo."""
+    if not emulated:
+        pytest.skip("needs three devices")
+    process = run_python(
+        PRELUDE
+        + f"""
+buffer = device.allocate(64, stream=stream)
+start(stream)
+event = stream.record()
+Device(1).set_current()
+
+def handler(*_):
+    print(Device().device_id)
+    Device(2).set_current()
+    words[0] = 1
+
+signal.signal(signal.SIGUSR1, handler)
+thread = later(0.1, lambda: os.kill(os.getpid(), signal.SIGUSR1))
+{WAITS_OF_DEVICE_0[wait]}
+thread.join()
+print(Device().device_id)
+""",
+        env={"CUDA_CORE_DRIVER": "emulator", "CUDA_CORE_EMULATOR_DEVICES": 3},
+        timeout=60,
+    )
+    assert process.stdout.split() == ["1", "2"]
