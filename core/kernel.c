@@ -201,14 +201,19 @@ static CUresult ask_parameter(const cc_kernel *kernel, uint32_t index, cc_parame
 
 /* Whether the driver has each of the parameters that the PTX declares. It is not asked for one more, since tools that
  * watch a program report each call that fails. */
-static bool agrees(const cc_kernel *kernel, const cc__entry *entry)
+static int compare(const cc_kernel *kernel, const cc__entry *entry, bool *agrees, cc_error *error)
 {
-    cc_parameter told;
-    for (uint32_t i = 0; i < entry->count; i++)
-        if (ask_parameter(kernel, i, &told) != CUDA_SUCCESS || told.offset != entry->parameters[i].offset ||
-            told.size != entry->parameters[i].size)
-            return false;
-    return true;
+    cc_parameter told = {0};
+    *agrees = true;
+    for (uint32_t i = 0; i < entry->count && *agrees; i++) {
+        CUresult code = ask_parameter(kernel, i, &told);
+        /* Any other failure says nothing of the kernel, and what is found here is kept for its life. */
+        if (code != CUDA_ERROR_INVALID_VALUE && cc__check(code, error, "cuKernelGetParamInfo"))
+            return -1;
+        *agrees = code == CUDA_SUCCESS && told.offset == entry->parameters[i].offset &&
+                  told.size == entry->parameters[i].size;
+    }
+    return 0;
 }
 
 static int count_parameters(const cc_kernel *kernel, uint32_t *count, cc_error *error)
@@ -227,7 +232,10 @@ static int count_parameters(const cc_kernel *kernel, uint32_t *count, cc_error *
 static signature *ask_driver(const cc_kernel *kernel, const cc__entry *entry, cc_error *error)
 {
     uint32_t count = 0;
-    if (entry && agrees(kernel, entry))
+    bool agrees = false;
+    if (entry && compare(kernel, entry, &agrees, error))
+        return NULL;
+    if (agrees)
         return signature_of_entry(entry, error);
     if (count_parameters(kernel, &count, error))
         return NULL;

@@ -17,7 +17,10 @@ static cc_pool *pool_new(CUmemoryPool native, cc_device *device, cc_context *con
 
 static int check_supported(cc_device *device, cc_error *error)
 {
-    if (cc__device_flag(device, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED))
+    int supported; /* a driver that fails to say is not one without pools */
+    if (cc_device_attribute(device, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, &supported, error))
+        return -1;
+    if (supported)
         return 0;
     return cc__fail(error, CC_NOT_SUPPORTED, "device %d has no memory pools: allocate without a stream",
                     device->ordinal);
