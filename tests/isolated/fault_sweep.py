@@ -55,7 +55,7 @@ RELEASES = {
 
 # Calls whose failure need not fail the job, and why.
 BEST_EFFORT = {
-    **{name: "what is let go of tells nobody" for name in RELEASES},
+    **dict.fromkeys(RELEASES, "what is let go of tells nobody"),
     "cuCtxGetCurrent": "is asked once more when it fails",
     "cuCtxGetId": "a context is then told from others by its address alone",
 }
