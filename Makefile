@@ -44,10 +44,12 @@ python-tests: build
 
 stubs: build
 	$(run) -m mypy python/cuda_core
+	MYPYPATH=python:. $(run) -m mypy setup.py tools/*.py examples
 	MYPYPATH=python $(run) -m mypy.stubtest cuda_core --mypy-config-file pyproject.toml --allowlist tools/stubtest-allowlist.txt
 
 lint: $(VENV)/.tools
 	$(python) -m ruff check .
+	$(python) -m ruff format --check .
 	$(python) tools/check_layers.py
 
 check: test check-warnings check-asan check-wheel

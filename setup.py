@@ -15,7 +15,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent
 
 
-def tool(name):
+def tool(name: str) -> str:
     """The command that runs `name`: the module of this Python where it has one, else the program on PATH."""
     beside = pathlib.Path(sys.executable).with_name(name)
     found = str(beside) if beside.exists() else shutil.which(name)
@@ -24,7 +24,7 @@ def tool(name):
     return found
 
 
-def build(options, directory=None):
+def build(options: list[str], directory: pathlib.Path | None = None) -> pathlib.Path:
     if directory is None:
         directory = ROOT / "build" / f"cp{sys.version_info.major}{sys.version_info.minor}"
     environment = dict(os.environ, NINJA=tool("ninja"))
@@ -36,7 +36,7 @@ def build(options, directory=None):
     return directory
 
 
-def install_in_place(directory):
+def install_in_place(directory: pathlib.Path) -> None:
     package = ROOT / "python" / "cuda_core"
     for pattern in ("_core*.so", "emulator/libcuda_core_emulator.so"):
         built = [path for path in directory.glob(pattern) if path.is_file()]
@@ -49,7 +49,7 @@ def install_in_place(directory):
             os.replace(fresh, package / path.name)
 
 
-def main(arguments):
+def main(arguments: list[str]) -> None:
     if arguments[:2] != ["build_ext", "--inplace"]:
         sys.exit(__doc__)
     install_in_place(build(arguments[2:]))

@@ -20,6 +20,7 @@ def pytest_terminal_summary(terminalreporter, config):
     failures = count("failed") + count("error")
     terminalreporter.write_line(f"{subject}: {done}scenarios {count('passed') + failures}, failures {failures}")
 
+
 @pytest.fixture(scope="session")
 def device():
     from cuda_core import Device

@@ -32,14 +32,14 @@ print("cuda_fp16.h was found, 1.5 + 1.5 = 3.0")
 """
 
 
-def main():
+def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         where = pathlib.Path(directory)
         venv.create(where / "venv", with_pip=True)
         python = where / "venv" / "bin" / "python"
         environment = {name: value for name, value in os.environ.items() if name not in OF_A_TOOLKIT}
 
-        def run(*command, cwd=where):
+        def run(*command: str | pathlib.Path, cwd: pathlib.Path = where) -> None:
             subprocess.run([str(part) for part in command], check=True, cwd=cwd, env=environment)
 
         run(python, "-m", "pip", "install", "--quiet", "nvidia-cuda-runtime==13.0.*")

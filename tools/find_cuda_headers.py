@@ -7,11 +7,12 @@ import pathlib
 import re
 import sys
 import sysconfig
+from collections.abc import Iterator
 
 OLDEST = 13000
 
 
-def candidates():
+def candidates() -> Iterator[pathlib.Path]:
     if len(sys.argv) > 1 and sys.argv[1]:
         yield pathlib.Path(sys.argv[1])
         return
@@ -26,7 +27,7 @@ def candidates():
             yield pathlib.Path(directory) / "nvidia" / "cu13" / "include"
 
 
-def version(directory):
+def version(directory: pathlib.Path) -> int:
     try:
         text = (directory / "cuda.h").read_text(errors="replace")
     except OSError:

@@ -513,7 +513,7 @@ def test_host_array_for_a_pointer_is_refused_with_advice(received):
     ):
         with pytest.raises(TypeError) as caught:
             received("int*", host, 8)
-        if getattr(host, "shape", (1,)) not in [()]:
+        if getattr(host, "shape", (1,)) != ():
             assert "cop" in str(caught.value), str(caught.value)
     with pytest.raises(TypeError):
         received("int*", (ctypes.c_int * 4)(), 8)

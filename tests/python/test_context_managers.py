@@ -7,12 +7,12 @@ from support import run_python
 
 def makers(device, stream):
     return {
-        "stream": lambda: device.create_stream(),
-        "event": lambda: device.create_event(),
+        "stream": device.create_stream,
+        "event": device.create_event,
         "buffer": lambda: device.allocate(16, stream=stream),
         "pinned buffer": lambda: LegacyPinnedMemoryResource().allocate(16),
         "pool": lambda: DeviceMemoryResource(device, {"max_size": 1 << 20}),
-        "pinned pool": lambda: PinnedMemoryResource(),
+        "pinned pool": PinnedMemoryResource,
         "program": lambda: Program("", "c++"),
     }
 

@@ -153,8 +153,10 @@ def wmma(make, shape, a_layout, b_layout, d_layout, types, registers, operands, 
         f"wmma.load.a.sync.aligned.{a_layout}.{shape}.global.{a_type} {fragment['a']}, [$warp], {strides['a']};",
         f"wmma.load.b.sync.aligned.{b_layout}.{shape}.global.{b_type} {fragment['b']}, [$warp+512], {strides['b']};",
         f"wmma.load.c.sync.aligned.{d_layout}.{shape}.global.{c_type} {fragment['c']}, [$warp+1024], {strides['d']};",
-        f"wmma.mma.sync.aligned.{a_layout}.{b_layout}.{shape}.{multiply}{words} {fragment['d']}, {fragment['a']}, "
-        f"{fragment['b']}, {fragment['c']};",
+        (
+            f"wmma.mma.sync.aligned.{a_layout}.{b_layout}.{shape}.{multiply}{words} {fragment['d']}, {fragment['a']}, "
+            f"{fragment['b']}, {fragment['c']};"
+        ),
         "bar.warp.sync 0xffffffff;",
         f"wmma.store.d.sync.aligned.{d_layout}.{shape}.global.{d_type} [$warp+1024], {fragment['d']}, {strides['d']};",
         "bar.warp.sync 0xffffffff; ld.global.v4.b32 {$d0, $d1, $d2, $d3}, [$w6+1024];",
