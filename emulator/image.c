@@ -2,7 +2,6 @@
 #include <ctype.h>
 #include <dlfcn.h>
 #include <elf.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -264,7 +263,7 @@ int em_image_read(const char *path, void **image, size_t *size, em_detail *detai
 {
     FILE *file = fopen(path, "rbe");
     if (file == NULL)
-        return em_fail(detail, CUDA_ERROR_FILE_NOT_FOUND, "%s: %s", path, strerror(errno));
+        return em_fail(detail, CUDA_ERROR_FILE_NOT_FOUND, "%s: %m", path);
     char *bytes = NULL;
     size_t used = 0, room = 0;
     int status = CUDA_SUCCESS;
@@ -284,7 +283,7 @@ int em_image_read(const char *path, void **image, size_t *size, em_detail *detai
             break;
     }
     if (status == CUDA_SUCCESS && ferror(file))
-        status = em_fail(detail, CUDA_ERROR_FILE_NOT_FOUND, "%s: %s", path, strerror(errno));
+        status = em_fail(detail, CUDA_ERROR_FILE_NOT_FOUND, "%s: %m", path);
     fclose(file);
     if (status != CUDA_SUCCESS) {
         free(bytes);

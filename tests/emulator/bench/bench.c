@@ -146,7 +146,7 @@ static void matrix_product(const char *name, uint32_t tile)
 static void mandelbrot(void)
 {
     enum { SIDE = 256, MOST = 500 };
-    em_range *range = em_heap_allocate(SIDE * SIDE * sizeof(uint32_t), 256, EM_DEVICE, 0);
+    em_range *range = em_heap_allocate(sizeof(uint32_t) * SIDE * SIDE, 256, EM_DEVICE, 0);
     const uint32_t *image = (const uint32_t *)(uintptr_t)range->base;
     struct {
         uint64_t image;
@@ -157,7 +157,7 @@ static void mandelbrot(void)
     double rounds = 0;
     for (size_t i = 0; i < (size_t)SIDE * SIDE; i++)
         rounds += image[i];
-    check("mandelbrot", (double)image[SIDE / 2 * SIDE + SIDE / 2], MOST);
+    check("mandelbrot", (double)image[SIDE * (SIDE + 1) / 2], MOST);
     printf("Mandelbrot           %8.1f M rounds/s\n", 1e-6 * rounds / seconds);
     em_heap_release(range);
 }
