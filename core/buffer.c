@@ -224,7 +224,7 @@ static void free_now(const cc_buffer *buffer)
 {
     cc__scope scope;
     /* These two wait for all work of the device, and a process that exits waits for nobody. */
-    if (atomic_load_explicit(&cc__leaving, memory_order_relaxed) || cc__enter(&scope, buffer->context, NULL))
+    if (cc__is_leaving() || cc__enter(&scope, buffer->context, NULL))
         return;
     if (buffer->kind == CC__BUFFER_DEVICE)
         (void)cc__driver.cuMemFree(buffer->info.pointer);

@@ -56,9 +56,15 @@ bool cc__driver_after_fork(void);
 /* ---- process.c: fork and exit ----------------------------------------------------------------------------------- */
 
 extern bool cc__forked;         /* a child of fork, without the driver that its parent has; see process.c */
-extern atomic_bool cc__leaving; /* the process is about to exit and takes all memory along */
+extern atomic_bool cc__leaving; /* the process is about to exit and takes all that the driver holds along */
 
 CC__COLD void cc__watch_forks(void);
+
+/* A process that exits waits for no kernel: releases that would wait for one are left out then. */
+static inline bool cc__is_leaving(void)
+{
+    return atomic_load_explicit(&cc__leaving, memory_order_relaxed);
+}
 
 /* Every lock of core that is held across a driver call. In a forked child a lock may be held by a thread that is not
  * there; all that a child can do is fail and let go of what it inherited. */

@@ -133,7 +133,8 @@ void cc_library_release(cc_library *library)
 {
     if (!library || !cc__count_drop(&library->count))
         return;
-    (void)cc__driver.cuLibraryUnload(library->native);
+    if (!cc__is_leaving()) /* drivers wait for kernels that run before they take code away */
+        (void)cc__driver.cuLibraryUnload(library->native);
     pthread_mutex_destroy(&library->lock);
     cc__entries_free(&library->entries);
     free(library->names);

@@ -9,7 +9,7 @@ enum {
     SPIN = 1000 * 1000,           /* ns. A shorter sleep would last as long as this, by the system's timers. */
     SPIN_EMULATED = 50 * 1000,    /* the device's threads want this core */
     FIRST_PAUSE = 50 * 1000,      /* ns */
-    LONGEST_PAUSE = 20000 * 1000, /* ns: a caller that is asked after each is heard within 20 ms */
+    LONGEST_PAUSE = 20000 * 1000, /* ns; the caller is asked as often, however short the pauses are: asking costs it */
     PART = 20,                    /* a pause is a twentieth of the time waited, so that no wait is 5 % too long */
 };
 
@@ -20,7 +20,8 @@ static int64_t now(void)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-static void pause_for(int64_t waited)
+/* Whether a signal ended it early. */
+static bool pause_for(int64_t waited)
 {
     int64_t length = waited / PART;
     if (length < FIRST_PAUSE)
@@ -28,7 +29,7 @@ static void pause_for(int64_t waited)
     if (length > LONGEST_PAUSE)
         length = LONGEST_PAUSE;
     const struct timespec time = {.tv_nsec = (long)length};
-    (void)nanosleep(&time, NULL); /* a signal ends it early, which is welcome */
+    return nanosleep(&time, NULL) != 0;
 }
 
 /* The event where there is one, else the stream. Any answer but "not ready" means that there is nothing to wait for. */
@@ -47,15 +48,18 @@ static bool is_ready(const cc_context *context, CUevent event, CUstream stream)
 static int poll_until(const cc_context *context, CUevent event, CUstream stream, const cc_watch *watch)
 {
     const int64_t start = now(), spin = cc_driver_which() == CC_DRIVER_EMULATOR ? SPIN_EMULATED : SPIN;
+    int64_t asked = start;
     while (!is_ready(context, event, stream)) {
-        const int64_t waited = now() - start;
-        if (waited < spin) {
+        const int64_t time = now();
+        if (time - start < spin) {
             sched_yield();
             continue;
         }
+        if (!pause_for(time - start) && time - asked < LONGEST_PAUSE)
+            continue;
         if (watch->interrupted(watch->user))
             return 1;
-        pause_for(waited);
+        asked = time;
     }
     return 0;
 }

@@ -1,6 +1,7 @@
 """Leaving the interpreter: with everything alive, with work in flight, in any order, quietly, with the right code."""
 
 import importlib.util
+import re
 import signal
 
 import pytest
@@ -111,6 +112,30 @@ def test_exit(name):
     process = run_python(PRELUDE + CASES[name] + "\n", timeout=60)
     assert process.stderr == ""
     assert process.stdout == ("late\n" if name == "atexit" else "")
+
+
+WAITING_CALLS = {"cuLibraryUnload", "cuMemFree", "cuMemFreeHost", "cuCtxSynchronize", "cuStreamSynchronize"}
+
+
+def test_exit_makes_no_call_that_waits(emulated):
+    """A GPU's driver does not tell code away, nor memory of no stream, before the kernels that run are done."""
+    if not emulated:
+        pytest.skip("only the emulated device shows the calls")
+    process = run_python(
+        PRELUDE
+        + "keep = [code, kernel, LegacyPinnedMemoryResource().allocate(64)]\n"
+        + "other = Program('extern \"C\" __global__ void k() {}', 'c++').compile('cubin').get_kernel('k'); del other\n"
+        + "launch(stream, one, kernel, buffer, -1)\n"
+        + "print('exit', file=sys.stderr, flush=True)",
+        env={"CUDA_CORE_EMULATOR_TRACE": "stderr"},
+        timeout=60,
+    )
+    before, after = (
+        set(re.findall(r"\bcu\w+(?=\()", part)) for part in process.stderr.split("exit\n", maxsplit=1)
+    )
+    assert "cuLibraryUnload" in before
+    assert {"cuMemFreeAsync", "cuStreamDestroy"} <= {name.removesuffix("_v2") for name in after}
+    assert not WAITING_CALLS & {name.removesuffix("_v2") for name in after}
 
 
 def test_exit_code_and_exception_are_kept():
