@@ -7,18 +7,22 @@ def pytest_addoption(parser):
     parser.addoption("--figures", metavar="SUBJECT", help="end with one line: what the tests did, and failures")
 
 
-def pytest_terminal_summary(terminalreporter, config):
+def pytest_unconfigure(config):
+    """Here and not in the summary, which goes on after its hooks: the figures are the last line."""
     subject = config.getoption("--figures")
     if subject is None:
         return
     from support import figures
 
+    outcomes = config.pluginmanager.get_plugin("terminalreporter").stats
+
     def count(outcome):
-        return len(terminalreporter.stats.get(outcome, []))
+        return len(outcomes.get(outcome, []))
 
     done = "".join(f"{name} {number}, " for name, number in sorted(figures.items()))
     failures = count("failed") + count("error")
-    terminalreporter.write_line(f"{subject}: {done}scenarios {count('passed') + failures}, failures {failures}")
+    skipped = f", skipped {count('skipped')}" if count("skipped") else ""
+    print(f"{subject}: {done}scenarios {count('passed') + failures}{skipped}, failures {failures}")
 
 
 @pytest.fixture(scope="session")

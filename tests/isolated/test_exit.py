@@ -130,9 +130,7 @@ def test_exit_makes_no_call_that_waits(emulated):
         env={"CUDA_CORE_EMULATOR_TRACE": "stderr"},
         timeout=60,
     )
-    before, after = (
-        set(re.findall(r"\bcu\w+(?=\()", part)) for part in process.stderr.split("exit\n", maxsplit=1)
-    )
+    before, after = (set(re.findall(r"\bcu\w+(?=\()", part)) for part in process.stderr.split("exit\n", maxsplit=1))
     assert "cuLibraryUnload" in before
     assert {"cuMemFreeAsync", "cuStreamDestroy"} <= {name.removesuffix("_v2") for name in after}
     assert not WAITING_CALLS & {name.removesuffix("_v2") for name in after}
@@ -152,8 +150,12 @@ def test_killed_is_killed():
 
 
 OTHERS = {
-    "torch": "other = torch.ones(16, device='cuda')\nhook = lambda: print(int(other.sum()))",
-    "cupy": "other = cupy.ones(16)\nhook = lambda: print(int(other.sum()))",
+    "torch": "import torch\nother = torch.ones(16, device={device!r})\nhook = lambda: print(int(other.sum()))\n",
+    "cupy": "import cupy\nother = cupy.ones(16)\nhook = lambda: print(int(other.sum()))\n",
+}
+WITHOUT_A_GPU = {
+    "torch": OTHERS["torch"].format(device="cpu"),
+    "cupy": "import cupy\nother = cupy.RawKernel('', 'k')\nhook = lambda: print(len(other.name) * 16)\n",
 }
 
 
@@ -163,13 +165,11 @@ def test_exit_beside_another_library(name, order, emulated):
     """Its atexit handlers and ours, and each library's objects used in the other's time."""
     if importlib.util.find_spec(name) is None:
         pytest.skip(f"{name} is not installed")
-    if emulated:
-        pytest.skip(f"{name} brings no emulated device")
     ours = PRELUDE + "mine = lambda: (launch(stream, one, kernel, buffer, 10), stream.sync(), print('ours'))\n"
-    theirs = f"import {name}, atexit\n{OTHERS[name]}\n"
+    theirs = WITHOUT_A_GPU[name] if emulated else OTHERS[name].format(device="cuda")
     process = run_python(
         (ours + theirs if order == "ours first" else theirs + ours)
-        + "atexit.register(hook)\natexit.register(mine)\n"
+        + "import atexit\natexit.register(hook)\natexit.register(mine)\n"
         + "launch(stream, one, kernel, buffer, 300000)\nkeep = [other, buffer, stream, kernel]\n",
         timeout=120,
     )
