@@ -285,12 +285,9 @@ static int check_interface_device(const arguments *self, Py_ssize_t index, const
     return refuse_device(self, index, parameter, object, placement.device);
 }
 
-static int pack_interface(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
-                          PyObject *interface, void *slot)
+static int pack_interface_copy(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
+                               PyObject *interface, void *slot)
 {
-    if (!PyDict_Check(interface))
-        return argument_refuse(self, index, parameter, PyExc_TypeError,
-                               "__cuda_array_interface__ of %.100s must be a dict", Py_TYPE(object)->tp_name);
     CUdeviceptr pointer = 0;
     if (read_interface_pointer(self, index, parameter, interface, &pointer) < 0)
         return -1;
@@ -305,6 +302,18 @@ static int pack_interface(const arguments *self, Py_ssize_t index, const cc_para
         wait_for_producer(self, index, parameter, interface) < 0)
         return -1;
     return pack_address(self, index, parameter, pointer, slot);
+}
+
+static int pack_interface(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
+                          PyObject *interface, void *slot)
+{
+    if (!PyDict_Check(interface))
+        return argument_refuse(self, index, parameter, PyExc_TypeError,
+                               "__cuda_array_interface__ of %.100s must be a dict", Py_TYPE(object)->tp_name);
+    PyObject *copy = PyDict_Copy(interface); /* another thread, or __index__ of a value, may change the array's own */
+    const int status = copy == NULL ? -1 : pack_interface_copy(self, index, parameter, object, copy, slot);
+    Py_XDECREF(copy);
+    return status;
 }
 
 /* ---- either ------------------------------------------------------------------------------------------------------ */

@@ -387,6 +387,19 @@ def test_cuda_array_interface_that_is_broken(device, stream, received):
         received("int*", Raises(), 8)
 
 
+def test_cuda_array_interface_that_changes_while_it_is_read(device, stream, received):
+    buffer = device.allocate(64, stream=stream)
+
+    class Address:
+        def __index__(self):
+            array.__cuda_array_interface__.clear()
+            return int(buffer.handle)
+
+    array = CudaArray(buffer, data=(Address(), False))
+    assert received("int*", array, 8) == struct.pack("<Q", int(buffer.handle))
+    assert array.__cuda_array_interface__ == {}
+
+
 class Tensor(ctypes.Structure):
     """DLManagedTensor of dlpack.h, before version 1."""
 
