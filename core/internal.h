@@ -66,18 +66,18 @@ static inline bool cc__is_leaving(void)
     return atomic_load_explicit(&cc__leaving, memory_order_relaxed);
 }
 
+extern pthread_mutex_t cc__forked_lock;
+
 /* Every lock of core that is held across a driver call. In a forked child a lock may be held by a thread that is not
- * there; all that a child can do is fail and let go of what it inherited. */
+ * there, so that one of the child's own stands for all of them. */
 static inline void cc__lock(pthread_mutex_t *lock)
 {
-    if (CC__LIKELY(!cc__forked))
-        pthread_mutex_lock(lock);
+    pthread_mutex_lock(CC__LIKELY(!cc__forked) ? lock : &cc__forked_lock);
 }
 
 static inline void cc__unlock(pthread_mutex_t *lock)
 {
-    if (CC__LIKELY(!cc__forked))
-        pthread_mutex_unlock(lock);
+    pthread_mutex_unlock(CC__LIKELY(!cc__forked) ? lock : &cc__forked_lock);
 }
 
 /* ---- errors.c: all of these fill `error` (NULL is allowed) and return -1 ---------------------------------------- */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 bool cc__forked;
+pthread_mutex_t cc__forked_lock;
 atomic_bool cc__leaving;
 
 /* Takes the place of every entry point in a forked child. It is called with the arguments of the one it stands for: in
@@ -13,9 +14,19 @@ static CUresult refuse(void)
     return CUDA_ERROR_NOT_INITIALIZED;
 }
 
-/* A child has the parent's handles, but neither the driver's threads nor its hold on the device. Nothing there may reach
- * the driver again, the release of an object least of all; and locks may be held by threads that the child lacks. No
- * call pays for that: the table itself changes. */
+/* A mutex that the same thread may lock again, as one that stands for many is; new in a child of a child, too. */
+static void make_forked_lock(void)
+{
+    pthread_mutexattr_t recursive;
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&cc__forked_lock, &recursive);
+    pthread_mutexattr_destroy(&recursive);
+}
+
+/* A child has the parent's handles, but neither the driver's threads nor its hold on the device. Nothing there may
+ * reach the driver again, the release of an object least of all; and locks may be held by threads that the child lacks.
+ * No call pays for that: the table itself changes. */
 static void after_fork_in_child(void)
 {
     if (!cc__driver_after_fork())
@@ -28,6 +39,7 @@ static void after_fork_in_child(void)
         if (slots[i])
             slots[i] = address;
     cc__driver.cuEmulatorErrorDetail = NULL;
+    make_forked_lock();
     cc__forked = true;
 }
 

@@ -82,6 +82,31 @@ static void test_waited_for(void)
     teardown();
 }
 
+static volatile long counted;
+
+static void *count_under_a_lock(void *lock)
+{
+    for (int i = 0; i < 100000; i++) {
+        cc__lock(lock);
+        cc__lock(&device->lock); /* two, as calls nest them */
+        counted++;
+        cc__unlock(&device->lock);
+        cc__unlock(lock);
+    }
+    return NULL;
+}
+
+/* In the child, whose threads are kept apart although it lacks the one that holds the lock. */
+static void lock_after_fork(void)
+{
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        CHECK_INT(pthread_create(&threads[i], NULL, count_under_a_lock, &context->lock), 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    CHECK_INT(counted, 200000);
+}
+
 /* In the child; the exit code tells how many checks failed. */
 static int use_after_fork(cc_buffer *buffer, cc_library *library)
 {
@@ -103,6 +128,7 @@ static int use_after_fork(cc_buffer *buffer, cc_library *library)
     cc_stream_release(stream);
     cc_context_collect(context, true);
     CHECK_INT(fake.calls, before); /* nothing has reached the driver */
+    lock_after_fork();
     return check_failures;
 }
 
