@@ -83,10 +83,12 @@ static void test_waited_for(void)
 }
 
 static volatile long counted;
+static pthread_barrier_t both_there;
 
 static void *count_under_a_lock(void *lock)
 {
-    for (int i = 0; i < 100000; i++) {
+    pthread_barrier_wait(&both_there);
+    for (int i = 0; i < 200000; i++) {
         cc__lock(lock);
         cc__lock(&device->lock); /* two, as calls nest them */
         counted++;
@@ -100,11 +102,12 @@ static void *count_under_a_lock(void *lock)
 static void lock_after_fork(void)
 {
     pthread_t threads[2];
+    pthread_barrier_init(&both_there, NULL, 2);
     for (int i = 0; i < 2; i++)
         CHECK_INT(pthread_create(&threads[i], NULL, count_under_a_lock, &context->lock), 0);
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
-    CHECK_INT(counted, 200000);
+    CHECK_INT(counted, 400000);
 }
 
 /* In the child; the exit code tells how many checks failed. */
