@@ -416,9 +416,11 @@ static PyObject *device_allocate(PyObject *op, PyTypeObject *class, PyObject *co
     return buffer;
 }
 
-PyDoc_STRVAR(sync_doc, "sync($self, /)\n--\n\n"
-                       "Wait until all work queued on the device by this process is done.\n\n"
-                       "Raises CUDAError for an error in that work. Driver: cuCtxSynchronize.");
+PyDoc_STRVAR(sync_doc,
+             "sync($self, /)\n--\n\n"
+             "Wait until all work queued on the device by this process is done.\n\n"
+             "A signal handler that raises (Ctrl-C) ends the wait in the main thread; the work goes on. Raises\n"
+             "CUDAError for an error in that work. Driver: cuCtxSynchronize, cuCtxRecordEvent, cuEventQuery.");
 
 static PyObject *device_sync(PyObject *op, PyObject *unused)
 {

@@ -142,10 +142,12 @@ static PyObject *event_close(PyObject *op, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(sync_doc,
-             "sync($self, /)\n--\n\n"
-             "Wait until the work that the event was recorded after is done; at once where it was never recorded.\n\n"
-             "Raises CUDAError for an error in that work. Driver: cuEventSynchronize.");
+PyDoc_STRVAR(
+    sync_doc,
+    "sync($self, /)\n--\n\n"
+    "Wait until the work that the event was recorded after is done; at once where it was never recorded.\n\n"
+    "A signal handler that raises (Ctrl-C) ends the wait in the main thread; the work goes on. Raises CUDAError for\n"
+    "an error in that work. Driver: cuEventSynchronize, cuEventQuery.");
 
 static PyObject *event_sync(PyObject *op, PyObject *unused)
 {
