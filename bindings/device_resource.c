@@ -182,13 +182,24 @@ static PyObject *device_memory_resource_get_peers(PyObject *op, void *unused)
     return peers;
 }
 
+/* A tuple, which nobody can change while it is read. New reference. */
+static PyObject *peers_of(PyObject *sequence)
+{
+    PyObject *items = PySequence_Fast(sequence, "peer_accessible_by must be a sequence of Device or int");
+    if (items == NULL || PyTuple_CheckExact(items))
+        return items;
+    PyObject *tuple = PyList_AsTuple(items);
+    Py_DECREF(items);
+    return tuple;
+}
+
 /* wanted[i] for each device of the sequence; a peer that cannot reach the pool's device is refused. */
 static int read_peers(module_state *state, cc_pool *pool, PyObject *sequence, char *wanted)
 {
-    PyObject *items = PySequence_Fast(sequence, "peer_accessible_by must be a sequence of Device or int");
+    PyObject *items = peers_of(sequence);
     int status = items == NULL ? -1 : 0;
-    for (Py_ssize_t i = 0; status == 0 && i < PySequence_Fast_GET_SIZE(items); i++) {
-        const device_object *peer = device_from_object(state, PySequence_Fast_GET_ITEM(items, i), "a peer");
+    for (Py_ssize_t i = 0; status == 0 && i < PyTuple_GET_SIZE(items); i++) {
+        const device_object *peer = device_from_object(state, PyTuple_GET_ITEM(items, i), "a peer");
         cc_error error;
         bool can = true;
         if (peer == NULL) {

@@ -33,28 +33,31 @@ static int read_extent(PyObject *object, const char *what, unsigned *extent)
     return -1;
 }
 
-static int read_extents(PyObject *object, const char *what, unsigned extents[3])
+static int read_tuple(PyObject *tuple, const char *what, unsigned extents[3])
 {
-    extents[0] = extents[1] = extents[2] = 1;
-    if (!PyTuple_Check(object) && !PyList_Check(object))
-        return read_extent(object, what, &extents[0]);
-    const Py_ssize_t count = PySequence_Fast_GET_SIZE(object);
+    const Py_ssize_t count = PyTuple_GET_SIZE(tuple);
     if (count < 1 || count > 3) {
         PyErr_Format(PyExc_ValueError, "LaunchConfig.%s must have one to three dimensions, not %zd", what, count);
         return -1;
     }
     for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *item = Py_NewRef(PySequence_Fast_GET_ITEM(object, i)); /* a list may change under __index__ */
-        const int status = read_extent(item, what, &extents[i]);
-        Py_DECREF(item);
-        if (status < 0)
+        if (read_extent(PyTuple_GET_ITEM(tuple, i), what, &extents[i]) < 0)
             return -1;
-        if (i + 1 < count && PySequence_Fast_GET_SIZE(object) != count) {
-            PyErr_Format(PyExc_RuntimeError, "LaunchConfig.%s changed size while it was read", what);
-            return -1;
-        }
     }
     return 0;
+}
+
+static int read_extents(PyObject *object, const char *what, unsigned extents[3])
+{
+    extents[0] = extents[1] = extents[2] = 1;
+    if (PyTuple_Check(object))
+        return read_tuple(object, what, extents);
+    if (!PyList_Check(object))
+        return read_extent(object, what, &extents[0]);
+    PyObject *copy = PyList_AsTuple(object); /* the list may change under __index__, or by another thread */
+    const int status = copy == NULL ? -1 : read_tuple(copy, what, extents);
+    Py_XDECREF(copy);
+    return status;
 }
 
 static int read_grid(launch_config_object *self, PyObject *grid, PyObject *cluster)
@@ -160,7 +163,10 @@ PyObject *launch_config_from_object(module_state *state, PyObject *object)
         PyErr_Format(PyExc_TypeError, "config must be a LaunchConfig or a dict, not %.100s", Py_TYPE(object)->tp_name);
         return NULL;
     }
-    return PyObject_VectorcallDict(type, NULL, 0, object);
+    PyObject *copy = PyDict_Copy(object); /* another thread may change the caller's own */
+    PyObject *config = copy == NULL ? NULL : PyObject_VectorcallDict(type, NULL, 0, copy);
+    Py_XDECREF(copy);
+    return config;
 }
 
 static void launch_config_dealloc(PyObject *self)

@@ -93,40 +93,51 @@ int address_from_object(PyObject *object, const char *what, uint64_t *address)
 
 /* ---- the driver ------------------------------------------------------------------------------------------------- */
 
-static int make_devices(module_state *state)
+static void drop_devices(PyObject **devices, int count)
 {
-    cc_error error;
-    int count;
-    if (cc_device_count(&count, &error) < 0) {
-        raise_error(state, &error);
-        return -1;
-    }
+    for (int i = 0; devices != NULL && i < count; i++)
+        Py_XDECREF(devices[i]);
+    PyMem_Free(devices);
+}
+
+static PyObject **make_devices(module_state *state, int count)
+{
     PyObject **devices = PyMem_Calloc((size_t)count + 1, sizeof *devices);
     if (devices == NULL) {
         PyErr_NoMemory();
-        return -1;
+        return NULL;
     }
     for (int i = 0; i < count; i++) {
+        cc_error error;
         cc_device *core;
         if (cc_device_get(i, &core, &error) < 0)
             raise_error(state, &error);
         else
             devices[i] = device_new_core(state, core);
-        if (devices[i] == NULL)
-            goto fail;
+        if (devices[i] == NULL) {
+            drop_devices(devices, count);
+            return NULL;
+        }
     }
-    state->device_count = count;
-#ifdef Py_GIL_DISABLED
-    __atomic_store_n(&state->devices, devices, __ATOMIC_RELEASE);
-#else
-    state->devices = devices;
-#endif
-    return 0;
-fail:
-    for (int i = 0; i < count; i++)
-        Py_XDECREF(devices[i]);
-    PyMem_Free(devices);
-    return -1;
+    return devices;
+}
+
+/* Making objects may run the collector, and so other threads, which make their own: the first ones stay, since a Device
+ * is the only one of its number. 1: they are ours. */
+static int keep_devices(module_state *state, PyObject **devices, int count)
+{
+    int are_first;
+    /* Any object that all threads of the interpreter share serves as the lock. */
+    Py_BEGIN_CRITICAL_SECTION(state->device_type);
+    are_first = state->devices == NULL;
+    if (are_first) {
+        state->device_count = count;
+        __atomic_store_n(&state->devices, devices, __ATOMIC_RELEASE);
+    }
+    Py_END_CRITICAL_SECTION();
+    if (!are_first)
+        drop_devices(devices, count);
+    return are_first;
 }
 
 /* Who asked for the emulator needs no warning. */
@@ -144,23 +155,18 @@ static int warn_of_emulator(module_state *state)
 int open_driver_slowly(module_state *state)
 {
     cc_error error;
-    int status;
+    int status, count;
     Py_BEGIN_ALLOW_THREADS;
     status = cc_driver_open(NULL, NULL, &error);
     Py_END_ALLOW_THREADS;
-    if (status < 0) {
+    if (status < 0 || cc_device_count(&count, &error) < 0) {
         raise_error(state, &error);
         return -1;
     }
-    int made = 0;
-    /* Any object that all threads of the interpreter share serves as the lock. */
-    Py_BEGIN_CRITICAL_SECTION(state->device_type);
-    if (state->devices == NULL) {
-        status = make_devices(state);
-        made = status == 0;
-    }
-    Py_END_CRITICAL_SECTION();
-    return status == 0 && made ? warn_of_emulator(state) : status;
+    PyObject **devices = make_devices(state, count);
+    if (devices == NULL)
+        return -1;
+    return keep_devices(state, devices, count) ? warn_of_emulator(state) : 0;
 }
 
 /* ---- making the module ------------------------------------------------------------------------------------------ */
@@ -311,9 +317,7 @@ static int module_clear(PyObject *module)
     module_state *state = state_of_module(module);
     PyObject **devices = state->devices;
     state->devices = NULL;
-    for (int i = 0; devices != NULL && i < state->device_count; i++)
-        Py_XDECREF(devices[i]);
-    PyMem_Free(devices);
+    drop_devices(devices, state->device_count);
     Py_CLEAR(state->legacy_default_stream);
     Py_CLEAR(state->per_thread_default_stream);
     Py_CLEAR(state->compute_capability_type);

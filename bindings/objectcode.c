@@ -111,30 +111,35 @@ static PyObject *text_of(PyObject *object, const char *what)
     return NULL;
 }
 
-static PyObject *copy_mapping(PyObject *given)
+/* mapping: a dict that nobody changes. New reference. */
+static PyObject *texts_of(PyObject *mapping)
 {
-    PyObject *mapping = PyDict_New();
-    if (mapping == NULL || given == NULL)
-        return mapping;
-    if (!PyDict_Check(given)) {
-        PyErr_Format(PyExc_TypeError, "symbol_mapping must be a dict or None, not %.100s", Py_TYPE(given)->tp_name);
-        goto fail;
-    }
+    PyObject *texts = PyDict_New();
     PyObject *key, *value;
     Py_ssize_t at = 0;
-    while (PyDict_Next(given, &at, &key, &value)) {
+    while (texts != NULL && PyDict_Next(mapping, &at, &key, &value)) {
         PyObject *expression = text_of(key, "a name in symbol_mapping");
         PyObject *lowered = expression == NULL ? NULL : text_of(value, "a value of symbol_mapping");
-        const int status = lowered == NULL ? -1 : PyDict_SetItem(mapping, expression, lowered);
+        if (lowered == NULL || PyDict_SetItem(texts, expression, lowered) < 0)
+            Py_CLEAR(texts);
         Py_XDECREF(expression);
         Py_XDECREF(lowered);
-        if (status < 0)
-            goto fail;
     }
-    return mapping;
-fail:
-    Py_DECREF(mapping);
-    return NULL;
+    return texts;
+}
+
+static PyObject *copy_mapping(PyObject *given)
+{
+    if (given == NULL)
+        return PyDict_New();
+    if (!PyDict_Check(given)) {
+        PyErr_Format(PyExc_TypeError, "symbol_mapping must be a dict or None, not %.100s", Py_TYPE(given)->tp_name);
+        return NULL;
+    }
+    PyObject *copy = PyDict_Copy(given); /* another thread may change the caller's own */
+    PyObject *texts = copy == NULL ? NULL : texts_of(copy);
+    Py_XDECREF(copy);
+    return texts;
 }
 
 /* The name by which a kernel of the code was asked for when it was compiled, else its own. New reference. */
@@ -396,9 +401,12 @@ static PyObject *object_code_reduce(PyObject *op, PyTypeObject *class, PyObject 
     const object_code_object *self = object_code_cast(op);
     PyObject *module = PyType_GetModule(class);
     PyObject *function = module == NULL ? NULL : PyObject_GetAttrString(module, "_object_code");
-    if (function == NULL)
+    PyObject *mapping = function == NULL ? NULL : PyDict_Copy(self->mapping); /* nobody else may change ours */
+    if (mapping == NULL) {
+        Py_XDECREF(function);
         return NULL;
-    return Py_BuildValue("N(sOOO)", function, self->format->name, self->code, self->name, self->mapping);
+    }
+    return Py_BuildValue("N(sOON)", function, self->format->name, self->code, self->name, mapping);
 }
 
 static PyMethodDef object_code_methods[] = {

@@ -51,18 +51,17 @@ static int refuse_keys(PyObject *options, const char *class_name, const char *co
 static int read_dictionary(PyObject *options, const char *class_name, const char *const *names, PyObject **values,
                            size_t count)
 {
-    if (refuse_keys(options, class_name, names, count) < 0)
-        return -1;
-    for (size_t i = 0; i < count; i++) {
+    PyObject *copy = PyDict_Copy(options); /* another thread may change the caller's own */
+    int status = copy == NULL ? -1 : refuse_keys(copy, class_name, names, count);
+    for (size_t i = 0; status == 0 && i < count; i++) {
         PyObject *key = PyUnicode_FromString(names[i]);
-        if (key == NULL)
-            return -1;
-        values[i] = Py_XNewRef(PyDict_GetItemWithError(options, key));
-        Py_DECREF(key);
+        values[i] = key == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(copy, key));
+        Py_XDECREF(key);
         if (values[i] == NULL && PyErr_Occurred())
-            return -1;
+            status = -1;
     }
-    return 0;
+    Py_XDECREF(copy);
+    return status;
 }
 
 static int read_attributes(PyObject *options, const char *class_name, const char *const *names, PyObject **values,

@@ -93,7 +93,7 @@ int parse_call(const signature *wanted, PyObject *args, PyObject *keywords, PyOb
             return -1;
         Py_ssize_t at = 0, k = 0;
         PyObject *name, *value;
-        while (PyDict_Next(keywords, &at, &name, &value)) {
+        while (PyDict_Next(keywords, &at, &name, &value)) { /* the call's own: `**` makes a copy */
             PyTuple_SET_ITEM(names, k, Py_NewRef(name));
             all[count + k++] = value;
         }

@@ -320,7 +320,8 @@ static PyObject *read_source(PyObject *code)
     return source;
 }
 
-/* The first name that is no field is refused with a list of those that are; __init__ names only the wrong one. */
+/* given: a dict that nobody changes. The first name that is no field is refused with a list of those that are; __init__
+ * names only the wrong one. */
 static int check_option_names(PyObject *class, PyObject *given)
 {
     PyObject *fields = PyObject_GetAttrString(class, "__dataclass_fields__");
@@ -350,9 +351,13 @@ static PyObject *read_options(PyObject *given)
     PyObject *options = NULL;
     if (class == NULL)
         return NULL;
-    if (given == NULL || PyDict_Check(given)) {
-        if (given == NULL || check_option_names(class, given) == 0)
-            options = PyObject_VectorcallDict(class, NULL, 0, given);
+    if (given == NULL) {
+        options = PyObject_CallNoArgs(class);
+    } else if (PyDict_Check(given)) {
+        PyObject *copy = PyDict_Copy(given); /* another thread may change the caller's own */
+        if (copy != NULL && check_option_names(class, copy) == 0)
+            options = PyObject_VectorcallDict(class, NULL, 0, copy);
+        Py_XDECREF(copy);
     } else {
         const int fits = PyObject_IsInstance(given, class);
         if (fits == 1)
@@ -547,7 +552,7 @@ static PyObject *program_get_backend(PyObject *op, void *unused)
     return PyUnicode_FromString("NVRTC");
 }
 
-/* Two threads may make one each: the first stays. */
+/* Two threads may make one each: the first stays. A program that was closed meanwhile gets none. */
 static void *make_native(module_state *state, program_object *self, PyObject *source)
 {
     PyObject *name = name_of(self);
@@ -560,15 +565,15 @@ static void *make_native(module_state *state, program_object *self, PyObject *so
     Py_XDECREF(name);
     if (made == NULL)
         return NULL;
-    void *there;
+    void *kept;
     Py_BEGIN_CRITICAL_SECTION(self);
-    there = self->native;
-    if (there == NULL)
+    if (self->native == NULL && self->source != NULL)
         self->native = made;
+    kept = self->native;
     Py_END_CRITICAL_SECTION();
-    if (there != NULL)
+    if (kept != made)
         cc_program_destroy(made);
-    return there != NULL ? there : made;
+    return kept == NULL ? raise_closed(state, "Program") : kept;
 }
 
 static PyObject *program_get_handle(PyObject *op, void *unused)
@@ -578,7 +583,10 @@ static PyObject *program_get_handle(PyObject *op, void *unused)
     PyObject *source = source_hold(program_cast(op));
     if (source == NULL)
         return raise_closed(state, "Program");
-    void *native = program_cast(op)->native;
+    void *native;
+    Py_BEGIN_CRITICAL_SECTION(op);
+    native = program_cast(op)->native;
+    Py_END_CRITICAL_SECTION();
     if (native == NULL)
         native = make_native(state, program_cast(op), source);
     Py_DECREF(source);

@@ -101,7 +101,7 @@ class _Options:
     __slots__ = ()
 
     def __setattr__(self, name: str, value: Any) -> None:
-        field = type(self).__dict__["__dataclass_fields__"].get(name)
+        field = type(self).__dataclass_fields__.get(name)  # type: ignore[attr-defined]
         if field is not None:
             self._check(name, field.type, value)
         object.__setattr__(self, name, value)

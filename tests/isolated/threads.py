@@ -546,6 +546,84 @@ def arrays_of_others(run):
             assert bench.int_of(cell, stream) == 32 * sum(accepted)
 
 
+def options_of_others(run):
+    """Dictionaries and lists that other threads change while they are read: each is read as it was at one moment."""
+    from cuda_core import DeviceMemoryResource, LaunchConfig, ObjectCode, Program, launch
+
+    bench = Bench()
+    device, cubin, resource = bench.device, bench.code.code, DeviceMemoryResource(0, {"max_size": 1 << 20})
+    config, stream_options, event_options, program_options, symbols = {}, {}, {}, {}, {}
+    extents, peers = [], []
+    dictionaries = [
+        (config, {"grid": 5, "block": 2, "shmem_size": 0, "is_cooperative": False}),
+        (stream_options, {"nonblocking": True, "priority": 0}),
+        (event_options, {"timing_enabled": True, "blocking_sync": True, "ipc_enabled": None}),
+        (program_options, {"std": "c++17", "debug": False, "define_macro": "X"}),
+        (symbols, {f"name{i}": f"other{i}" for i in range(20)}),
+    ]
+    lists = [(extents, [2, 3, 4]), (peers, [0, device, 0, device])]
+
+    def change():
+        for mapping, entries in dictionaries:
+            mapping.update(entries)
+            mapping.pop(next(iter(entries)), None)
+            mapping.clear()
+        for some, entries in lists:
+            some[:] = entries
+            del some[1:]
+            some.clear()
+
+    def read_config():
+        with device.create_stream() as stream:
+            try:
+                launch(stream, config, bench.add, bench.zeros(stream), 1)
+            except TypeError as error:
+                if "LaunchConfig needs a" not in str(error):  # one of grid and block was not there
+                    raise
+
+    def read_extents():
+        try:
+            seen = LaunchConfig(grid=extents, block=1).grid
+        except ValueError as error:
+            if "not 0" not in str(error):  # the list was empty
+                raise
+        else:
+            assert seen in ((2, 1, 1), (2, 3, 4))
+
+    def read_peers():
+        resource.peer_accessible_by = peers
+
+    def read_symbols():
+        seen = ObjectCode.from_cubin(cubin, symbol_mapping=symbols).symbol_mapping
+        assert all(value == name.replace("name", "other") for name, value in seen.items())
+
+    def read_program():
+        with Program(SOURCE, "c++", program_options) as program:
+            assert program.handle
+
+    reads = [
+        read_config,
+        read_extents,
+        read_peers,
+        read_symbols,
+        read_program,
+        lambda: device.create_stream(options=stream_options).close(),
+        lambda: device.create_event(options=event_options).close(),
+    ]
+
+    def work(i):
+        for _ in range(20):
+            if i % 2:
+                change()
+            else:
+                for read in reads:
+                    read()
+        return 20 * (len(dictionaries) + len(lists) if i % 2 else len(reads))
+
+    for _ in run.rounds():
+        run.together(work)
+
+
 SCENARIOS = [
     launches_on_one_stream,
     launches_on_streams_of_their_own,
@@ -562,6 +640,7 @@ SCENARIOS = [
     compilations,
     first_use,
     arrays_of_others,
+    options_of_others,
 ]
 
 

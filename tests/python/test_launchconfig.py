@@ -67,6 +67,18 @@ def test_values_that_cannot_be(field, value):
 
 
 @pytest.mark.parametrize("field", ["grid", "block"])
+def test_list_that_changes_while_it_is_read(field):
+    class Number:
+        def __index__(self):
+            extents.clear()
+            return 2
+
+    extents = [Number(), 3, 4]
+    assert getattr(LaunchConfig(**{"grid": 1, "block": 1, field: extents}), field) == (2, 3, 4)
+    assert extents == []
+
+
+@pytest.mark.parametrize("field", ["grid", "block"])
 @pytest.mark.parametrize("value", ["4", 4.0, None, (1, "2"), (1, 2.5), {1, 2}])
 def test_wrong_types(field, value):
     with pytest.raises((TypeError, ValueError) if value is None else TypeError, match=field):

@@ -168,6 +168,30 @@ def test_symbol_mapping_is_its_own(cubin):
         cubin.symbol_mapping.pop("other", None)
 
 
+def test_symbol_mapping_that_changes_while_it_is_read(cubin):
+    class Name(str):
+        changes = False
+
+        def __hash__(self):
+            if self.changes:
+                given.clear()
+            return str.__hash__(self)
+
+    given = {Name("first"): "five", "second": "six"}
+    Name.changes = True
+    code = ObjectCode.from_cubin(cubin.code, symbol_mapping=given)
+    Name.changes = False
+    assert code.symbol_mapping == {"first": "five", "second": "six"}
+    assert given == {}
+
+
+def test_reducing_does_not_give_the_mapping_away(cubin):
+    _, (_, _, _, mapping) = cubin.__reduce__()
+    before = cubin.symbol_mapping
+    mapping["other"] = "twice"
+    assert cubin.symbol_mapping == before
+
+
 def test_many_modules(device, stream):
     kernels = [
         Program('extern "C" __global__ void k(int *p) { *p = N; }', "c++", {"define_macro": f"N={i}"})

@@ -188,6 +188,20 @@ def test_close(device):
         pass
 
 
+def test_handle_of_a_program_that_is_closed_meanwhile(device):
+    class Closes(ProgramOptions):
+        def __getattribute__(self, name):
+            if name == "name" and closes:
+                program.close()
+            return super().__getattribute__(name)
+
+    closes = False
+    program = Program(SOURCE, "c++", Closes())
+    closes = True
+    with pytest.raises(ClosedError, match="closed"):
+        program.handle  # noqa: B018
+
+
 def test_code_outlives_the_program(device, stream):
     with Program(SOURCE, "c++", {"define_macro": ("VALUE", 9)}) as program:
         code = program.compile("cubin")

@@ -132,6 +132,18 @@ def test_peer_access_starts_empty(pool):
     assert list(pool.peer_accessible_by) == []
 
 
+def test_peers_that_change_while_they_are_read(device, pool):
+    class Number:
+        def __index__(self):
+            peers.clear()
+            return device.device_id
+
+    peers = [Number(), 1000]
+    with pytest.raises(ValueError, match="there is no device 1000"):
+        pool.peer_accessible_by = peers
+    assert peers == []
+
+
 def test_deallocate(pool, stream):
     """The resource frees what it is told to; the buffer that held it must not be used again."""
     with pytest.raises(TypeError):
