@@ -150,8 +150,8 @@ cc_buffer *cc_buffer_retain(cc_buffer *buffer)
     return buffer;
 }
 
-/* Of the streams of all buffers, while they change: rare, and short. Reading needs it only where the one of the last use
- * has to outlive its replacement. */
+/* Of the streams of all buffers, while they change: rare, and short. Reading needs it only where the one of the last
+ * use has to outlive its replacement. */
 static pthread_mutex_t streams_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* A buffer that lives long and meets a new stream all the time must not keep them all. */
@@ -211,7 +211,8 @@ static void forget_uses(cc_buffer *buffer)
 static void free_in_order(const cc_buffer *buffer, cc_stream *stream)
 {
     cc__scope scope;
-    if (cc__enter_stream_of(&scope, stream, buffer->pool->context, NULL))
+    if (cc__enter_stream_of(&scope, stream, buffer->pool->context, NULL) &&
+        !cc__enter_to_release(&scope, buffer->pool->context))
         return; /* the context is gone, and the memory with it */
     wait_for_uses(buffer, stream);
     /* A stream that its owner has destroyed cannot order anything: free at once, which waits for all work. */
@@ -224,7 +225,7 @@ static void free_now(const cc_buffer *buffer)
 {
     cc__scope scope;
     /* These two wait for all work of the device, and a process that exits waits for nobody. */
-    if (cc__is_leaving() || cc__enter(&scope, buffer->context, NULL))
+    if (cc__is_leaving() || !cc__enter_to_release(&scope, buffer->context))
         return;
     if (buffer->kind == CC__BUFFER_DEVICE)
         (void)cc__driver.cuMemFree(buffer->info.pointer);

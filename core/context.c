@@ -14,9 +14,31 @@ int cc__enter_other(cc__scope *scope, CUcontext native, cc_error *error)
     return 0;
 }
 
+static CUresult set_current(CUcontext native)
+{
+    const CUresult code = cc__driver.cuCtxSetCurrent(native);
+    return code == CUDA_SUCCESS ? code : cc__driver.cuCtxSetCurrent(native);
+}
+
+/* A thread whose own context cannot be had again is better off with none, which every call tells, than with another's.
+ */
 void cc__leave_other(const cc__scope *scope)
 {
-    (void)cc__driver.cuCtxSetCurrent(scope->previous);
+    if (set_current(scope->previous) != CUDA_SUCCESS)
+        (void)cc__driver.cuCtxSetCurrent(NULL);
+}
+
+bool cc__enter_to_release(cc__scope *scope, const cc_context *context)
+{
+    scope->switched = false;
+    CUresult code = cc__driver.cuCtxGetCurrent(&scope->previous);
+    if (code != CUDA_SUCCESS)
+        code = cc__driver.cuCtxGetCurrent(&scope->previous);
+    if (code == CUDA_SUCCESS && scope->previous != context->native) {
+        code = set_current(context->native);
+        scope->switched = code == CUDA_SUCCESS;
+    }
+    return !cc__is_gone(code);
 }
 
 static unsigned long long id_of(CUcontext native)
@@ -32,11 +54,17 @@ cc_context *cc__context_new(CUcontext native, cc_device *device)
     cc_context *context = calloc(1, sizeof *context);
     if (!context)
         return NULL;
-    context->native = native;
     context->device = device;
-    context->id = id_of(native);
     pthread_mutex_init(&context->lock, NULL);
+    if (native)
+        cc__context_bind(context, native);
     return context;
+}
+
+void cc__context_bind(cc_context *context, CUcontext native)
+{
+    context->native = native;
+    context->id = id_of(native);
 }
 
 /* A primary context that somebody else retained (another library set it current) is found as ours. */

@@ -53,11 +53,13 @@ void cc_error_clear(cc_error *error); /* only after a failure: a success leaves 
 
 typedef enum cc_driver_kind { CC_DRIVER_NATIVE, CC_DRIVER_EMULATOR } cc_driver_kind;
 
-/* Finds and initialises a driver, once a process; later calls return what the first one decided (its error too).
+/* Finds and initialises a driver, once a process: what was opened stays. A failure decides nothing, the next call tries
+ * again.
  * choice: "native", "emulator", the path of a libcuda, or NULL for the value of CUDA_CORE_DRIVER and, without one, the
  * native driver where the machine has an NVIDIA driver or device node, else the emulator.
  * emulator_path: where libcuda_core_emulator.so is; NULL: beside the file that holds this code.
- * Fails with CC_DRIVER_BROKEN where a driver is there but cannot be used: never a silent fallback. */
+ * A driver that is there but cannot be used is an error, the driver's own where a call of it fails, else CC_DRIVER_BROKEN:
+ * never a silent fallback. */
 int cc_driver_open(const char *choice, const char *emulator_path, cc_error *error);
 bool cc_driver_is_open(void);
 cc_driver_kind cc_driver_which(void); /* after a successful open */

@@ -158,12 +158,6 @@ int cc_device_attribute(cc_device *device, CUdevice_attribute attribute, int *va
     return 0;
 }
 
-bool cc__device_flag(cc_device *device, CUdevice_attribute attribute)
-{
-    int value;
-    return cc_device_attribute(device, attribute, &value, NULL) == 0 && value != 0;
-}
-
 int cc_device_can_access_peer(cc_device *device, cc_device *peer, bool *can, cc_error *error)
 {
     int value;
@@ -203,20 +197,33 @@ int cc_device_current(int *ordinal, cc_error *error)
     return 0;
 }
 
+/* The struct comes first: what is retained cannot be lost then. */
+static int retain_primary(cc_device *device, cc_context **context, cc_error *error)
+{
+    CUcontext native;
+    cc_context *made = cc__context_new(NULL, device);
+    if (!made)
+        return cc__fail_memory(error);
+    if (CC__CALL(error, cuDevicePrimaryCtxRetain, &native, device->native)) {
+        pthread_mutex_destroy(&made->lock);
+        free(made);
+        return -1;
+    }
+    cc__context_bind(made, native);
+    *context = made;
+    return 0;
+}
+
 int cc_device_primary_context(cc_device *device, cc_context **context, cc_error *error)
 {
     *context = atomic_load_explicit(&device->primary, memory_order_acquire);
     if (CC__LIKELY(*context != NULL))
         return 0;
-    CUcontext native;
     int status = 0;
     cc__lock(&device->lock);
     *context = atomic_load_explicit(&device->primary, memory_order_relaxed);
     if (!*context) {
-        status = CC__CALL(error, cuDevicePrimaryCtxRetain, &native, device->native);
-        /* Out of memory leaves the context retained: it is kept for the life of the process anyway. */
-        if (!status && !(*context = cc__context_new(native, device)))
-            status = cc__fail_memory(error);
+        status = retain_primary(device, context, error);
         if (!status)
             atomic_store_explicit(&device->primary, *context, memory_order_release);
     }

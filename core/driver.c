@@ -11,7 +11,6 @@ cc__driver_table cc__driver;
 atomic_int cc__driver_state;
 
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
-static cc_error open_error; /* why opening failed, told again to every later caller */
 static volatile bool opening; /* read by a forked child */
 static cc_driver_kind driver_kind;
 static char driver_path[4096];
@@ -52,25 +51,34 @@ int cc__fail_needs_driver(cc_error *error, const char *function)
 
 /* ---- from a library to a table ---------------------------------------------------------------------------------- */
 
+/* Still the driver's error, of its code and function. */
 static int fail_broken(cc_error *error, const char *path, const char *function, CUresult code)
 {
     cc_error cause;
-    cc__fail_driver(&cause, code, function);
-    return cc__fail(error, CC_DRIVER_BROKEN, "the CUDA driver %s is there but cannot be used: %s %s", path, cause.text,
-                    driver_kind == CC_DRIVER_NATIVE ? WAY_OUT : "");
+    if (!error)
+        return -1;
+    cc__fail_driver(error, code, function);
+    cause = *error;
+    error->text[0] = '\0';
+    return cc__explain(error, "the CUDA driver %s is there but cannot be used: %s %s", path, cause.text,
+                       driver_kind == CC_DRIVER_NATIVE ? WAY_OUT : "");
 }
 
 static int fill(cc__resolver resolve, void *user, cc__driver_table *table, cc_error *error)
 {
     const struct entry *missing = NULL;
+    void *address;
     for (size_t i = 0; i < ENTRY_COUNT; i++) {
-        void *address = resolve(user, entries[i].name, entries[i].version);
+        CUresult code = resolve(user, entries[i].name, entries[i].version, &address);
+        if (code != CUDA_SUCCESS)
+            return fail_broken(error, driver_path, "cuGetProcAddress", code);
         store((char *)table + entries[i].offset, address);
         /* The one that came last is the version to ask for. */
         if (!address && entries[i].need == REQUIRED && (!missing || entries[i].version > missing->version))
             missing = &entries[i];
     }
-    store(&table->cuEmulatorErrorDetail, resolve(user, "cuEmulatorErrorDetail", 0));
+    (void)resolve(user, "cuEmulatorErrorDetail", 0, &address);
+    store(&table->cuEmulatorErrorDetail, address);
     return missing ? cc__fail_needs_driver(error, missing->name) : 0;
 }
 
@@ -78,23 +86,24 @@ int cc__driver_open_with(cc__resolver resolve, void *user, cc_driver_kind kind, 
 {
     cc__driver_table table = {0};
     PFN_cuDriverGetVersion_v2020 get_version = NULL;
+    void *address;
 
     driver_kind = kind;
     snprintf(driver_path, sizeof driver_path, "%s", path);
     driver_version = 0;
     /* The version comes first, since it explains what is missing. */
-    store(&get_version, resolve(user, "cuDriverGetVersion", 2020));
-    if (get_version && get_version(&driver_version) != CUDA_SUCCESS)
-        driver_version = 0;
+    CUresult code = resolve(user, "cuDriverGetVersion", 2020, &address);
+    if (code != CUDA_SUCCESS)
+        return fail_broken(error, path, "cuGetProcAddress", code);
+    store(&get_version, address);
+    if (get_version && (code = get_version(&driver_version)) != CUDA_SUCCESS)
+        return fail_broken(error, path, "cuDriverGetVersion", code);
     if (fill(resolve, user, &table, error))
         return -1;
     cc__driver = table;
-    CUresult code = table.cuInit(0);
+    code = table.cuInit(0);
     if (code != CUDA_SUCCESS)
         return fail_broken(error, path, "cuInit", code);
-    code = table.cuDriverGetVersion(&driver_version);
-    if (code != CUDA_SUCCESS)
-        return fail_broken(error, path, "cuDriverGetVersion", code);
     atomic_store_explicit(&cc__driver_state, 1, memory_order_release);
     return 0;
 }
@@ -104,16 +113,26 @@ typedef struct library {
     PFN_cuGetProcAddress_v12000 get_address;
 } library;
 
-static void *resolve_in_library(void *user, const char *name, int version)
+/* The codes by which drivers say that they lack an entry point, or one of that version. */
+static bool means_absent(CUresult code)
+{
+    return code == CUDA_ERROR_NOT_FOUND || code == CUDA_ERROR_INVALID_VALUE || code == CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static CUresult resolve_in_library(void *user, const char *name, int version, void **address)
 {
     const library *from = user;
-    void *address = NULL;
     CUdriverProcAddressQueryResult found;
-    if (!version)
-        return dlsym(from->handle, name);
-    if (from->get_address(name, &address, version, CU_GET_PROC_ADDRESS_LEGACY_STREAM, &found) != CUDA_SUCCESS)
-        return NULL;
-    return address;
+    *address = NULL;
+    if (!version) {
+        *address = dlsym(from->handle, name);
+        return CUDA_SUCCESS;
+    }
+    CUresult code = from->get_address(name, address, version, CU_GET_PROC_ADDRESS_LEGACY_STREAM, &found);
+    if (code == CUDA_SUCCESS)
+        return CUDA_SUCCESS;
+    *address = NULL;
+    return means_absent(code) ? CUDA_SUCCESS : code;
 }
 
 /* A stub or a driver of CUDA 11 has no usable cuGetProcAddress: let cuInit and the version speak for it. */
@@ -288,24 +307,22 @@ int cc_driver_open(const char *choice, const char *emulator_path, cc_error *erro
         return 0;
     cc__watch_forks();
     pthread_mutex_lock(&open_lock);
-    int state = atomic_load_explicit(&cc__driver_state, memory_order_acquire);
-    if (state == 0) {
+    int state = atomic_load_explicit(&cc__driver_state, memory_order_acquire), status = 0;
+    if (state == 2) {
+        status = cc__fail_forked(error);
+    } else if (state == 0) { /* also after a failure, which may be over by now */
         opening = true;
-        if (choose(choice, emulator_path, &open_error))
-            atomic_store_explicit(&cc__driver_state, state = 2, memory_order_release);
+        status = choose(choice, emulator_path, error);
         opening = false;
     }
-    if (state == 2 && error)
-        *error = open_error;
     pthread_mutex_unlock(&open_lock);
-    return state == 2 ? -1 : 0;
+    return status;
 }
 
 bool cc__driver_after_fork(void)
 {
     if (opening) { /* by a thread that is not here to finish it */
         pthread_mutex_init(&open_lock, NULL);
-        cc__fail_forked(&open_error);
         atomic_store_explicit(&cc__driver_state, 2, memory_order_release);
     }
     return opening || cc_driver_is_open();

@@ -124,6 +124,12 @@ int cc__fail_forked(cc_error *error)
     return cc__fail(error, CC_DRIVER_BROKEN, "%s", FORKED);
 }
 
+bool cc__is_gone(CUresult code)
+{
+    return code == CUDA_ERROR_INVALID_CONTEXT || code == CUDA_ERROR_CONTEXT_IS_DESTROYED ||
+           code == CUDA_ERROR_NOT_INITIALIZED || code == CUDA_ERROR_DEINITIALIZED;
+}
+
 bool cc__is_lost(CUresult code)
 {
     switch ((int)code) {

@@ -37,7 +37,7 @@ void cc_event_release(cc_event *event)
     cc__scope scope;
     if (!event || !cc__count_drop(&event->count))
         return;
-    if (cc__enter(&scope, event->context, NULL) == 0) { /* else the context has taken it along */
+    if (cc__enter_to_release(&scope, event->context)) { /* else the context has taken it along */
         (void)cc__driver.cuEventDestroy(event->native);
         cc__leave(&scope);
     }

@@ -30,14 +30,14 @@ typedef struct cc__driver_table {
 extern cc__driver_table cc__driver;
 
 /* Gives the address of an entry point, NULL where there is none. version as in driver.def, 0 for the emulator's extras.
- */
-typedef void *(*cc__resolver)(void *user, const char *name, int version);
+ * Not CUDA_SUCCESS: the driver fails to say. */
+typedef CUresult (*cc__resolver)(void *user, const char *name, int version, void **address);
 
 /* What cc_driver_open does once it has a library: fills the table, initialises, reads the version. Tests bring a
  * driver of their own; unlike cc_driver_open it may be called again. */
 int cc__driver_open_with(cc__resolver resolve, void *user, cc_driver_kind kind, const char *path, cc_error *error);
 
-extern atomic_int cc__driver_state; /* 0: not opened yet, 1: open, 2: failed for good */
+extern atomic_int cc__driver_state; /* 0: not opened yet, 1: open, 2: lost by a fork while it was opened */
 
 CC__COLD int cc__driver_open_default(cc_error *error);
 
@@ -88,6 +88,8 @@ CC__COLD int cc__fail_driver(cc_error *error, CUresult code, const char *functio
 CC__COLD int cc__fail_forked(cc_error *error);
 CC__COLD int cc__fail_needs_driver(cc_error *error, const char *function);
 CC__COLD int cc__fail_nvrtc(cc_error *error, int code, const char *name, const char *function);
+/* The codes that say that a context, or the driver, is not there any more. */
+CC__COLD bool cc__is_gone(CUresult code);
 /* The codes that a kernel's failure leaves in its context: every later call there gives the same one. */
 CC__COLD bool cc__is_lost(CUresult code);
 /* Appends to the text of an error that is filled already; returns -1. A format that begins with a blank or a new line
@@ -133,6 +135,9 @@ typedef struct cc__scope {
 
 CC__COLD int cc__enter_other(cc__scope *scope, CUcontext native, cc_error *error);
 CC__COLD void cc__leave_other(const cc__scope *scope);
+/* To give back what belongs to a context. False: it is gone, and has taken all along. Where it cannot be entered for
+ * another reason nothing is switched: the driver finds by a handle what it means. */
+bool cc__enter_to_release(cc__scope *scope, const cc_context *context);
 
 /* Makes a context current until cc__leave. One driver call that reads a thread's variable when it is so already. */
 static inline int cc__enter(cc__scope *scope, const cc_context *context, cc_error *error)
@@ -151,7 +156,9 @@ static inline void cc__leave(const cc__scope *scope)
         cc__leave_other(scope);
 }
 
-cc_context *cc__context_new(CUcontext native, cc_device *device); /* NULL: out of memory */
+/* `native` may be NULL, to be bound later. NULL: out of memory. */
+cc_context *cc__context_new(CUcontext native, cc_device *device);
+void cc__context_bind(cc_context *context, CUcontext native);
 /* The context object of a native one, borrowed: contexts that we meet are kept for the life of the process. */
 int cc__context_find(CUcontext native, cc_context **context, cc_error *error);
 
@@ -181,7 +188,6 @@ typedef struct cc__device_table {
 } cc__device_table;
 int cc__devices(const cc__device_table **table, cc_error *error);
 int cc__device_of_native(CUdevice native, cc_device **device, cc_error *error);
-bool cc__device_flag(cc_device *device, CUdevice_attribute attribute); /* false where the driver does not know */
 
 /* ---- streams and events ----------------------------------------------------------------------------------------- */
 

@@ -141,7 +141,10 @@ static bool has_cluster(const cc_launch_config *config)
 static int check_cluster(const cc_launch_config *config, cc_device *device, cc_error *error)
 {
     const unsigned *cluster = config->cluster, *grid = config->grid;
-    if (!cc__device_flag(device, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH))
+    int supported;
+    if (cc_device_attribute(device, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, &supported, error))
+        return -1;
+    if (!supported)
         return cc__fail(error, CC_NOT_SUPPORTED, "device %d has no clusters: they need compute capability 9.0",
                         device->ordinal);
     if (!cluster[0] || !cluster[1] || !cluster[2])
@@ -156,7 +159,10 @@ static int check_cluster(const cc_launch_config *config, cc_device *device, cc_e
 
 static int check_special(const cc_launch_config *config, cc_device *device, cc_error *error)
 {
-    if (config->cooperative && !cc__device_flag(device, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH))
+    int supported = 1;
+    if (config->cooperative && cc_device_attribute(device, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, &supported, error))
+        return -1;
+    if (!supported)
         return cc__fail(error, CC_NOT_SUPPORTED, "device %d has no cooperative launches", device->ordinal);
     return has_cluster(config) ? check_cluster(config, device, error) : 0;
 }

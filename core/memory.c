@@ -112,12 +112,17 @@ int cc_copy(CUdeviceptr destination, CUdeviceptr source, size_t size, cc_stream 
 }
 
 /* Memory that the driver does not know is copied through a buffer of the driver's own before the call returns, unless
- * the device reads pageable memory itself. */
+ * the device reads pageable memory itself. False too where the driver fails to say: the memory is then kept until an
+ * event, which is right for both. */
 static bool is_done_on_return(const cc_context *context, CUdeviceptr host)
 {
     pointer_kind kind;
-    return !cc__device_flag(context->device, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) &&
-           (ask_pointer(host, &kind) != CUDA_SUCCESS || kind.memory_type == 0);
+    int reads_pageable;
+    if (cc_device_attribute(context->device, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, &reads_pageable, NULL) ||
+        reads_pageable)
+        return false;
+    CUresult code = ask_pointer(host, &kind);
+    return code == CUDA_ERROR_INVALID_VALUE || (code == CUDA_SUCCESS && kind.memory_type == 0);
 }
 
 /* Pageable sources up to this size are copied aside and never wait for the stream. */

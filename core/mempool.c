@@ -137,7 +137,7 @@ void cc_pool_release(cc_pool *pool)
     cc__scope scope;
     if (!pool || !pool->owned || !cc__count_drop(&pool->count))
         return;
-    if (cc__enter(&scope, pool->context, NULL) == 0) {
+    if (cc__enter_to_release(&scope, pool->context)) {
         (void)cc__driver.cuMemPoolDestroy(pool->native); /* memory that is still being freed goes with it when it can */
         cc__leave(&scope);
     }

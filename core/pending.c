@@ -36,15 +36,22 @@ bool cc_context_has_pending(const cc_context *context)
     return atomic_load_explicit(&context->pending, memory_order_relaxed) != NULL;
 }
 
-/* Takes what is finished, or all, out of the list. In a context that is lost nothing runs any more, so that any answer
- * but "not ready" means finished. */
+/* In a context that is lost or gone nothing runs any more. Any other failure says nothing of the work, which may be on
+ * its way through the object's memory: it is asked of again later. */
+static bool is_finished(CUevent event)
+{
+    const CUresult code = cc__driver.cuEventQuery(event);
+    return code == CUDA_SUCCESS || cc__is_lost(code) || cc__is_gone(code);
+}
+
+/* Takes what is finished, or all, out of the list. */
 static cc__pending *take(cc_context *context, bool all)
 {
     cc__pending *taken = NULL, *kept = NULL, *next;
     cc__lock(&context->lock);
     for (cc__pending *pending = atomic_load(&context->pending); pending; pending = next) {
         next = pending->next;
-        bool finished = all || cc__driver.cuEventQuery(pending->event) != CUDA_ERROR_NOT_READY;
+        bool finished = all || is_finished(pending->event);
         cc__pending **list = finished ? &taken : &kept;
         pending->next = *list;
         *list = pending;
@@ -59,14 +66,14 @@ void cc_context_collect(cc_context *context, bool wait_for_all)
     cc__scope scope;
     if (!cc_context_has_pending(context))
         return;
-    bool entered = cc__enter(&scope, context, NULL) == 0;
-    cc__pending *taken = take(context, wait_for_all), *next;
-    for (cc__pending *pending = taken; pending; pending = pending->next) {
-        if (wait_for_all)
-            (void)cc__driver.cuEventSynchronize(pending->event);
+    const bool is_there = cc__enter_to_release(&scope, context);
+    cc__pending *taken = take(context, wait_for_all || !is_there), *next;
+    for (cc__pending *pending = taken; pending && is_there; pending = pending->next) {
+        if (wait_for_all && cc__driver.cuEventSynchronize(pending->event) != CUDA_SUCCESS)
+            (void)cc__driver.cuCtxSynchronize();
         (void)cc__driver.cuEventDestroy(pending->event);
     }
-    if (entered)
+    if (is_there)
         cc__leave(&scope);
     /* Last, with no lock held and the thread's own context current: release may run anything. */
     for (cc__pending *pending = taken; pending; pending = next) {

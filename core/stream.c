@@ -88,7 +88,7 @@ void cc_stream_release(cc_stream *stream)
     cc_context *context = atomic_load_explicit(&stream->context, memory_order_acquire);
     cc__scope scope;
     /* A context that is gone has taken its streams along. */
-    if (stream->owned && cc__enter(&scope, context, NULL) == 0) {
+    if (stream->owned && cc__enter_to_release(&scope, context)) {
         (void)cc__driver.cuStreamDestroy(stream->native);
         cc__leave(&scope);
     }

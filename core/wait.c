@@ -119,7 +119,7 @@ static int poll_context(const cc_context *context, const cc_watch *watch)
     if (!event)
         return 0;
     const int broken_off = poll_until(context, event, NULL, watch);
-    if (cc__enter(&scope, context, NULL) == 0) {
+    if (cc__enter_to_release(&scope, context)) {
         (void)cc__driver.cuEventDestroy(event);
         cc__leave(&scope);
     }

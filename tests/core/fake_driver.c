@@ -642,20 +642,22 @@ static const fake_entry entries[] = {
     ENTRY(cuMemGetInfo),
 };
 
-void *fake_resolve(void *user, const char *name, int version)
+CUresult fake_resolve(void *user, const char *name, int version, void **address)
 {
     void (*found)(void) = (void (*)(void))fake_unused;
-    void *address;
     (void)user;
+    *address = NULL;
     if (fake.absent && strcmp(name, fake.absent) == 0)
-        return NULL;
+        return CUDA_SUCCESS;
+    if (fake.unresolved && strcmp(name, fake.unresolved) == 0)
+        return CUDA_ERROR_NOT_PERMITTED;
     if (version == 0)
         found = fake.emulator_detail ? (void (*)(void))fake_cuEmulatorErrorDetail : NULL;
     for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++)
         if (strcmp(entries[i].name, name) == 0)
             found = entries[i].function;
-    memcpy(&address, &found, sizeof address);
-    return address;
+    memcpy(address, &found, sizeof *address);
+    return CUDA_SUCCESS;
 }
 
 int fake_open(cc_error *error)

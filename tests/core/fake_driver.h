@@ -13,9 +13,10 @@ typedef struct fake_state {
     int fail_call;         /* the number of the call to fail, counted from 1; 0: none */
     const char *fail_name; /* or every call of this function */
     CUresult fail_code;
-    bool load_lazily;     /* loading code that is nonsense succeeds, getting its kernel does not */
-    const char *absent;   /* entry point that the resolver denies */
-    bool emulator_detail; /* offer cuEmulatorErrorDetail */
+    bool load_lazily;       /* loading code that is nonsense succeeds, getting its kernel does not */
+    const char *absent;     /* entry point that the resolver denies */
+    const char *unresolved; /* and one that it fails to look for, with CUDA_ERROR_NOT_PERMITTED */
+    bool emulator_detail;   /* offer cuEmulatorErrorDetail */
     int live_streams, live_events, live_pools, live_buffers, live_libraries;
     bool events_done; /* what cuEventQuery says */
     int version;      /* of the driver; 13000 at first */
@@ -37,7 +38,7 @@ typedef struct fake_state {
 extern fake_state fake;
 
 void fake_reset(void);
-void *fake_resolve(void *user, const char *name, int version);
+CUresult fake_resolve(void *user, const char *name, int version, void **address);
 int fake_open(cc_error *error);
 int fake_live(void); /* all live objects together */
 void fake_unmake_all(void);

@@ -1,4 +1,4 @@
-/* How a driver comes in: what is missing, what is broken, what is too old, and that the first decision stands. */
+/* How a driver comes in: what is missing, what is broken, what is too old, and that a failure decides nothing. */
 #include "check.h"
 #include "fake_driver.h"
 
@@ -46,15 +46,36 @@ static void test_optional_entry_missing(void)
     CHECK_INT(fake_live(), 0);
 }
 
+/* It stays the driver's error: its code, and the function that failed. */
+static void check_broken(int status, CUresult code, const char *function)
+{
+    CHECK_INT(status, -1);
+    CHECK_INT(error.domain, CC_DOMAIN_DRIVER);
+    CHECK_INT(error.code, code);
+    CHECK(strcmp(error.function, function) == 0);
+    CHECK_TEXT(error.text, "is there but cannot be used");
+    CHECK_TEXT(error.text, "CUDA_CORE_DRIVER=emulator");
+}
+
 static void test_init_fails(void)
 {
     fake_reset();
     fake.fail_name = "cuInit";
     fake.fail_code = CUDA_ERROR_NO_DEVICE;
-    REFUSED(fake_open(&error), CC_DRIVER_BROKEN, "CUDA_ERROR_NO_DEVICE in cuInit");
-    fake_open(&error);
-    CHECK_TEXT(error.text, "CUDA_CORE_DRIVER=emulator");
+    check_broken(fake_open(&error), CUDA_ERROR_NO_DEVICE, "cuInit");
     CHECK_TEXT(error.text, "CUDA_VISIBLE_DEVICES");
+}
+
+/* A driver that fails to look for an entry point is not one without it. */
+static void test_resolving_fails(void)
+{
+    fake_reset();
+    fake.unresolved = "cuKernelGetParamInfo"; /* an optional one */
+    check_broken(fake_open(&error), CUDA_ERROR_NOT_PERMITTED, "cuGetProcAddress");
+    fake.unresolved = "cuDriverGetVersion";
+    check_broken(fake_open(&error), CUDA_ERROR_NOT_PERMITTED, "cuGetProcAddress");
+    fake.unresolved = NULL;
+    MUST(fake_open(&error));
 }
 
 /* In a process of its own, since a decision stands for the life of one. */
@@ -76,10 +97,13 @@ static int open_missing_path(void)
 {
     atomic_store(&cc__driver_state, 0);
     REFUSED(cc_driver_open("/nowhere/libcuda.so", NULL, &error), CC_DRIVER_MISSING, "/nowhere/libcuda.so");
-    REFUSED(cc_driver_open("emulator", NULL, &error), CC_DRIVER_MISSING, "/nowhere/libcuda.so"); /* decided already */
+    REFUSED(cc_driver_open("emulator", "/nowhere/emulator.so", &error), CC_DRIVER_MISSING, "/nowhere/emulator.so");
     CHECK(!cc_driver_is_open());
     int count;
+    setenv("CUDA_CORE_DRIVER", "/nowhere/libcuda.so", 1);
     REFUSED(cc_device_count(&count, &error), CC_DRIVER_MISSING, "/nowhere/libcuda.so");
+    MUST(cc_driver_open("emulator", getenv("CUDA_CORE_EMULATOR_LIBRARY"), &error));
+    MUST(cc_device_count(&count, &error));
     return 0;
 }
 
@@ -155,12 +179,12 @@ static int run_child(const char *what)
 {
     const char *emulator = getenv("CUDA_CORE_EMULATOR_LIBRARY");
     if (strcmp(what, "no-device") == 0) {
-        REFUSED(cc_driver_open(NULL, emulator, &error), CC_DRIVER_BROKEN, "CUDA_ERROR_NO_DEVICE in cuInit");
-        REFUSED(cc_driver_open(NULL, emulator, &error), CC_DRIVER_BROKEN, "CUDA_CORE_DRIVER=emulator");
+        check_broken(cc_driver_open(NULL, emulator, &error), CUDA_ERROR_NO_DEVICE, "cuInit");
+        check_broken(cc_driver_open(NULL, emulator, &error), CUDA_ERROR_NO_DEVICE, "cuInit");
     } else if (strcmp(what, "stub") == 0) {
-        REFUSED(cc_driver_open(NULL, emulator, &error), CC_DRIVER_BROKEN, "CUDA_ERROR_STUB_LIBRARY in cuInit");
+        check_broken(cc_driver_open(NULL, emulator, &error), CUDA_ERROR_STUB_LIBRARY, "cuInit");
     } else if (strcmp(what, "empty") == 0) { /* initialises, but has nothing */
-        REFUSED(cc_driver_open(NULL, emulator, &error), CC_NEEDS_DRIVER, "needs driver");
+        check_broken(cc_driver_open(NULL, emulator, &error), CUDA_ERROR_STUB_LIBRARY, "cuGetProcAddress");
     } else if (strcmp(what, "old") == 0) {
         REFUSED(cc_driver_open(NULL, emulator, &error), CC_NEEDS_DRIVER,
                 "cuda_core needs driver 12.0 or newer; this one (libcuda.so.1) is 11.8");
@@ -173,8 +197,9 @@ static int run_child(const char *what)
 }
 
 static const check_test tests[] = {
-    TEST(test_opens),       TEST(test_required_entry_missing), TEST(test_optional_entry_missing), TEST(test_init_fails),
-    TEST(test_bad_choices), TEST(test_broken_drivers),         TEST(test_nothing_there)};
+    TEST(test_opens),          TEST(test_required_entry_missing), TEST(test_optional_entry_missing),
+    TEST(test_init_fails),     TEST(test_resolving_fails),        TEST(test_bad_choices),
+    TEST(test_broken_drivers), TEST(test_nothing_there)};
 
 int main(int count, char **arguments)
 {

@@ -30,6 +30,35 @@ def test_call_of_a_name(plan, code):
     assert process.stdout.splitlines() == [f"{code} cuStreamCreateWithPriority", "works"]
 
 
+FIRST_USE = """
+import warnings
+warnings.simplefilter("ignore")
+from cuda_core import CUDAError, Device
+try:
+    Device(0)
+except CUDAError as error:
+    print(error.code, error.function)
+Device(0).sync()
+print("works")
+"""
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "cuInit",
+        "cuGetProcAddress",
+        "cuDriverGetVersion",
+        "cuDeviceGetCount",
+        "cuDeviceGet",
+    ],
+)
+def test_a_failure_at_first_use_decides_nothing(function):
+    plan = f"call={function},nth=1,code=CUDA_ERROR_NOT_PERMITTED"
+    process = run_python(FIRST_USE, env={"CUDA_CORE_DRIVER": "emulator", "CUDA_CORE_EMULATOR_FAULT": plan})
+    assert process.stdout.splitlines() == [f"800 {function}", "works"]
+
+
 def test_count_lets_nothing_fail():
     process = run_python(CREATE, env={"CUDA_CORE_DRIVER": "emulator", "CUDA_CORE_EMULATOR_FAULT": "count"})
     assert process.stdout.splitlines() == ["works"]
