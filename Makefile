@@ -12,7 +12,7 @@ tag     = $(shell $(python) -c 'import sys; print("cp%d%d" % sys.version_info[:2
 build   = build/$(tag)
 run     = PYTHONPATH=python $(python)
 
-.PHONY: demo test build c-tests python-tests stubs lint check check-warnings check-asan check-faults check-fuzz check-threads check-wheel fuzz fuzz-build bench clean
+.PHONY: demo test build c-tests python-tests stubs lint check check-static check-warnings check-asan check-faults check-fuzz check-threads check-wheel fuzz fuzz-build bench clean
 
 demo: $(VENV)/.demo
 	cd / && $(abspath $(python)) -m cuda_core.demo
@@ -52,7 +52,11 @@ lint: $(VENV)/.tools
 	$(python) -m ruff format --check .
 	$(python) tools/check_layers.py
 
-check: test check-warnings check-asan check-wheel
+check: test check-static check-warnings check-asan check-wheel
+
+# ruff, mypy, the layers, and gcc's analyzer over bindings/; each must first report a fault planted for it.
+check-static: build
+	MYPYPATH=python:. $(python) tools/static.py $(build)
 
 # A build with the other compiler, warnings as errors; optimisation off, since only the warnings matter.
 check-warnings: $(VENV)/.tools

@@ -275,13 +275,13 @@ static void object_code_dealloc(PyObject *op)
 /* ---- made from what the user has --------------------------------------------------------------------------------- */
 
 /* bytes of anything that is bytes; a path as str. PTX may come as text: no path has a line break. */
-static PyObject *read_code(const code_format *format, PyObject *module)
+static PyObject *read_code(const char *format, PyObject *module)
 {
     if (PyBytes_CheckExact(module))
         return Py_NewRef(module);
     if (PyObject_CheckBuffer(module))
         return PyBytes_FromObject(module);
-    if (PyUnicode_Check(module) && strcmp(format->name, "ptx") == 0 &&
+    if (PyUnicode_Check(module) && strcmp(format, "ptx") == 0 &&
         PyUnicode_FindChar(module, '\n', 0, PyUnicode_GET_LENGTH(module), 1) >= 0)
         return PyUnicode_AsUTF8String(module);
     PyObject *path = PyOS_FSPath(module);
@@ -306,7 +306,7 @@ static PyObject *make_from(module_state *state, const char *format, PyObject *mo
     }
     PyObject *shown = name != NULL ? Py_NewRef(name) : PyUnicode_FromString("");
     PyObject *symbols = shown == NULL ? NULL : copy_mapping(none_to_null(mapping));
-    PyObject *code = symbols == NULL ? NULL : read_code(find_format(format), module);
+    PyObject *code = symbols == NULL ? NULL : read_code(format, module);
     PyObject *made = code == NULL ? NULL : object_code_make(state, format, code, shown, symbols);
     Py_XDECREF(code);
     Py_XDECREF(symbols);
