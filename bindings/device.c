@@ -345,7 +345,8 @@ static PyObject *device_exit(PyObject *op, PyObject *const *args, Py_ssize_t cou
 PyDoc_STRVAR(create_stream_doc,
              "create_stream($self, /, obj=None, options=None)\n--\n\n"
              "A new Stream on this device, or the Stream of another library's stream.\n\n"
-             "obj: an object with __cuda_stream__(); it is kept alive and stays the owner of its stream.\n"
+             "obj: an object with __cuda_stream__(); it is kept alive and stays the owner of its stream. A Stream is\n"
+             "shared: it is destroyed when both are closed.\n"
              "options: StreamOptions, a dict of its fields, or None; for new streams only.\n"
              "Raises TypeError, ValueError (both given, priority out of range), CUDAError.\n"
              "Driver: cuStreamCreateWithPriority.");

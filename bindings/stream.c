@@ -155,11 +155,12 @@ int stream_from_object(module_state *state, PyObject *object, cc_stream **core)
 PyObject *stream_wrap_object(module_state *state, cc_context *context, PyObject *object)
 {
     cc_stream *core;
-    if (Py_IS_TYPE(object, state->stream_type) && stream_is_closed(object))
-        return raise_closed(state, "stream");
-    if (wrap_foreign(state, object, context, &core) < 0)
-        return NULL;
-    return stream_from_core(state, core);
+    /* One of ours is shared: whoever closes either of the two, the CUstream lives as long as the other. */
+    if (Py_IS_TYPE(object, state->stream_type) && !is_default(stream_cast(object)->native))
+        core = stream_hold(object);
+    else if (wrap_foreign(state, object, context, &core) < 0)
+        core = NULL;
+    return core == NULL ? NULL : stream_from_core(state, core);
 }
 
 /* ---- new streams ------------------------------------------------------------------------------------------------ */

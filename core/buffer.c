@@ -280,23 +280,29 @@ void cc_buffer_used_on(cc_buffer *buffer, cc_stream *stream)
         move_to(buffer, stream);
 }
 
+/* A reference to the stream of the last use, or NULL: another thread may be replacing it, and letting go of it. */
+static cc_stream *hold_last(const cc_buffer *buffer)
+{
+    cc__lock(&streams_lock);
+    cc_stream *last = atomic_load_explicit(&buffer->stream, memory_order_relaxed);
+    if (last)
+        cc_stream_retain(last);
+    cc__unlock(&streams_lock);
+    return last;
+}
+
 cc_stream *cc_buffer_last_stream(const cc_buffer *buffer)
 {
-    cc_stream *last = atomic_load_explicit(&buffer->stream, memory_order_acquire);
-    if (!last)
-        return NULL;
-    wait_for_uses(buffer, last);
-    return cc_stream_retain(last);
+    cc_stream *last = hold_last(buffer);
+    if (last)
+        wait_for_uses(buffer, last);
+    return last;
 }
 
 /* The caller's stream may be one that does not work: then, unlike when freeing, it is told. */
 static int wait_for_last(const cc_buffer *buffer, cc_stream *stream, cc_error *error)
 {
-    cc__lock(&streams_lock); /* another thread may be replacing it */
-    cc_stream *last = atomic_load_explicit(&buffer->stream, memory_order_relaxed);
-    if (last)
-        cc_stream_retain(last);
-    cc__unlock(&streams_lock);
+    cc_stream *last = hold_last(buffer);
     int status = last && last != stream ? cc_stream_wait_stream(stream, last, error) : 0;
     cc_stream_release(last);
     if (status)

@@ -8,6 +8,7 @@ import weakref
 import pytest
 from cuda_core import (
     Buffer,
+    ClosedError,
     ComputeCapability,
     Context,
     Device,
@@ -208,6 +209,20 @@ def test_create_stream_of_another_library(device, stream):
     wrapped.sync()
     wrapped.close()
     assert stream.sync() is None  # closing a wrapper leaves the stream
+
+
+def test_create_stream_of_a_stream_shares_it(device):
+    """Closing one of the two, as another thread may in the middle of a call, leaves the stream to the other."""
+    first = device.create_stream(options={"nonblocking": False})
+    second = device.create_stream(first)
+    assert second == first
+    first.close()
+    assert not second.is_closed
+    assert second.is_nonblocking is False  # a CUstream that was destroyed would be refused
+    second.record().sync()
+    second.close()
+    with pytest.raises(ClosedError):
+        device.create_stream(first)
 
 
 def test_create_stream_refuses(device):
