@@ -17,6 +17,15 @@ static int find_attribute(PyObject *object, PyObject *name, PyObject **value)
     return 0;
 }
 
+/* What a value that is no number raised gives way to a refusal that says more; all else stays, and argument_refuse
+ * keeps it. */
+static void forget_wrong_value(void)
+{
+    if (PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_ValueError) ||
+        PyErr_ExceptionMatches(PyExc_OverflowError))
+        PyErr_Clear();
+}
+
 static int pack_address(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, CUdeviceptr pointer,
                         void *slot)
 {
@@ -49,6 +58,32 @@ static int refuse_strides(const arguments *self, Py_ssize_t index, const cc_para
         Py_TYPE(object)->tp_name);
 }
 
+/* A kernel that touches memory it may not use takes its context with it, so the driver is asked what the address is. A
+ * device that reads pageable memory takes the host's addresses, too. */
+static int check_address(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
+                         CUdeviceptr pointer)
+{
+    cc_error error;
+    cc_placement placement;
+    int reads_pageable = 0;
+    char text[24];
+    if (cc_pointer_placement(pointer, &placement, &error) < 0)
+        return argument_refuse_error(self, index, &error);
+    if (placement.device_accessible) {
+        if (placement.device < 0 || placement.device == cc_device_ordinal(self->device) || placement.host_accessible)
+            return 0;
+        return refuse_device(self, index, parameter, object, placement.device);
+    }
+    if (pointer != 0 &&
+        cc_device_attribute(self->device, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, &reads_pageable, &error) < 0)
+        return argument_refuse_error(self, index, &error);
+    if (reads_pageable)
+        return 0;
+    return argument_refuse(self, index, parameter, PyExc_ValueError,
+                           "this %.100s says that its memory is at %s, which is no memory that the device can use",
+                           Py_TYPE(object)->tp_name, address_text(pointer, text));
+}
+
 /* Whether elements lie one after the other, the last dimension (`first` 0) or the first one varying fastest. */
 static bool is_dense(const int64_t *shape, const int64_t *strides, int count, int64_t unit, bool first_fastest)
 {
@@ -63,13 +98,20 @@ static bool is_dense(const int64_t *shape, const int64_t *strides, int count, in
     return true;
 }
 
-static bool is_contiguous(const int64_t *shape, const int64_t *strides, int count, int64_t unit)
+/* Of such an array no address is used. */
+static bool is_empty(const int64_t *shape, int count)
 {
     for (int i = 0; i < count; i++) {
         if (shape[i] == 0)
             return true;
     }
-    return is_dense(shape, strides, count, unit, false) || is_dense(shape, strides, count, unit, true);
+    return false;
+}
+
+static bool is_contiguous(const int64_t *shape, const int64_t *strides, int count, int64_t unit)
+{
+    return is_empty(shape, count) || is_dense(shape, strides, count, unit, false) ||
+           is_dense(shape, strides, count, unit, true);
 }
 
 /* ---- DLPack ------------------------------------------------------------------------------------------------------ */
@@ -85,7 +127,7 @@ static int check_dlpack_device(const arguments *self, Py_ssize_t index, const cc
     const int read = PyTuple_Check(pair) && PyArg_ParseTuple(pair, "ll", type, &id);
     Py_DECREF(pair);
     if (!read) {
-        PyErr_Clear();
+        forget_wrong_value();
         return argument_refuse(self, index, parameter, PyExc_TypeError,
                                "__dlpack_device__ of %.100s must return a tuple of two ints", Py_TYPE(object)->tp_name);
     }
@@ -144,6 +186,19 @@ static bool is_sound(const dlpack_tensor *tensor)
     return true;
 }
 
+static int pack_tensor_address(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
+                               const dlpack_tensor *tensor, void *slot)
+{
+    CUdeviceptr address;
+    if (__builtin_add_overflow((CUdeviceptr)(uintptr_t)tensor->data, tensor->byte_offset, &address))
+        return argument_refuse(self, index, parameter, PyExc_ValueError,
+                               "__dlpack__ of %.100s returned a tensor that begins beyond all memory",
+                               Py_TYPE(object)->tp_name);
+    if (!is_empty(tensor->shape, tensor->dimensions) && check_address(self, index, parameter, object, address) < 0)
+        return -1;
+    return pack_address(self, index, parameter, address, slot);
+}
+
 static int pack_dlpack(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
                        PyObject *method, void *slot)
 {
@@ -173,7 +228,7 @@ static int pack_dlpack(const arguments *self, Py_ssize_t index, const cc_paramet
     else if (tensor->strides != NULL && !is_contiguous(tensor->shape, tensor->strides, tensor->dimensions, 1))
         status = refuse_strides(self, index, parameter, object);
     else
-        status = pack_address(self, index, parameter, (CUdeviceptr)(uintptr_t)tensor->data + tensor->byte_offset, slot);
+        status = pack_tensor_address(self, index, parameter, object, tensor, slot);
     PyObject *type_raised, *raised, *traceback;
     PyErr_Fetch(&type_raised, &raised, &traceback); /* giving the tensor back may run Python */
     Py_DECREF(capsule);
@@ -183,7 +238,34 @@ static int pack_dlpack(const arguments *self, Py_ssize_t index, const cc_paramet
 
 /* ---- __cuda_array_interface__ ------------------------------------------------------------------------------------ */
 
-enum { MOST_DIMENSIONS = 64 };
+enum { MOST_DIMENSIONS = 64, NEWEST_INTERFACE = 3 };
+
+/* What the dictionary holds; NULL where it has no such key. Borrowed from a dictionary that nobody changes. */
+typedef struct interface_fields {
+    PyObject *shape, *type, *data, *version, *strides, *stream, *mask;
+} interface_fields;
+
+static int read_fields(PyObject *interface, interface_fields *fields)
+{
+    const struct {
+        const char *name;
+        PyObject **value;
+    } wanted[] = {
+        {"shape", &fields->shape},     {"typestr", &fields->type},    {"data", &fields->data},
+        {"version", &fields->version}, {"strides", &fields->strides}, {"stream", &fields->stream},
+        {"mask", &fields->mask},
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        PyObject *name = PyUnicode_FromString(wanted[i].name);
+        if (name == NULL)
+            return -1;
+        *wanted[i].value = PyDict_GetItemWithError(interface, name);
+        Py_DECREF(name);
+        if (*wanted[i].value == NULL && PyErr_Occurred()) /* what comparing a key raised */
+            return -1;
+    }
+    return 0;
+}
 
 /* The number of ints in a tuple, or -1 where it is no such tuple. */
 static int read_tuple(PyObject *tuple, int64_t values[MOST_DIMENSIONS])
@@ -194,50 +276,75 @@ static int read_tuple(PyObject *tuple, int64_t values[MOST_DIMENSIONS])
     for (Py_ssize_t i = 0; i < count; i++) {
         values[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, i));
         if (values[i] == -1 && PyErr_Occurred()) {
-            PyErr_Clear();
+            forget_wrong_value();
             return -1;
         }
     }
     return (int)count;
 }
 
-/* Bytes of an element: the number in "<f4". */
-static int64_t item_size(PyObject *interface)
+/* Bytes of an element: the number in "<f4". 0 where that is no type whose values a device can use. */
+static int64_t item_size(PyObject *type)
 {
-    PyObject *type = PyDict_GetItemString(interface, "typestr");
     const char *text = type != NULL && PyUnicode_Check(type) ? PyUnicode_AsUTF8(type) : NULL;
-    if (text == NULL || strlen(text) < 3)
+    if (text == NULL) {
+        if (PyErr_Occurred())
+            forget_wrong_value();
+        return 0;
+    }
+    const size_t length = strlen(text);
+    if (length < 3 || length > 11 || strchr("<>|=", text[0]) == NULL || strchr("biufcmMSV", text[1]) == NULL ||
+        strspn(text + 2, "0123456789") != length - 2)
         return 0;
     return strtoll(text + 2, NULL, 10);
 }
 
-/* 1 where the elements lie one after the other, 0 where not, -1 where shape and strides are none. */
-static int check_interface_shape(PyObject *interface)
+/* What is refused whatever the memory is. */
+static int check_interface(const arguments *self, Py_ssize_t index, const cc_parameter *parameter,
+                           const interface_fields *fields)
 {
-    int64_t shape_values[MOST_DIMENSIONS], stride_values[MOST_DIMENSIONS];
-    const int count = read_tuple(PyDict_GetItemString(interface, "shape"), shape_values);
+    const int is_int = fields->version != NULL && PyLong_Check(fields->version);
+    int overflow;
+    const long version = is_int ? PyLong_AsLongAndOverflow(fields->version, &overflow) : -1;
+    if (!is_int || version < 0 || version > NEWEST_INTERFACE)
+        return argument_refuse(self, index, parameter, PyExc_TypeError,
+                               "'version' of __cuda_array_interface__ must be an int from 0 to %d", NEWEST_INTERFACE);
+    if (item_size(fields->type) == 0)
+        return argument_refuse(self, index, parameter, PyExc_TypeError,
+                               "'typestr' of __cuda_array_interface__ must be a type such as '<f4'");
+    if (fields->mask != NULL && fields->mask != Py_None)
+        return argument_refuse(self, index, parameter, PyExc_ValueError,
+                               "this array has a mask, which a kernel does not see; pass its data without one");
+    return 0;
+}
+
+typedef enum layout { NO_LAYOUT = -1, SCATTERED, CONTIGUOUS, EMPTY } layout;
+
+static layout layout_of_interface(const interface_fields *fields)
+{
+    int64_t shape[MOST_DIMENSIONS], strides[MOST_DIMENSIONS];
+    const int count = read_tuple(fields->shape, shape);
     for (int i = 0; i < count; i++) {
-        if (shape_values[i] < 0)
-            return -1;
+        if (shape[i] < 0)
+            return NO_LAYOUT;
     }
-    PyObject *strides = PyDict_GetItemString(interface, "strides");
-    if (count < 0 || strides == NULL || strides == Py_None)
-        return count < 0 ? -1 : 1;
-    if (read_tuple(strides, stride_values) != count)
-        return -1;
-    return is_contiguous(shape_values, stride_values, count, item_size(interface));
+    const bool has_strides = fields->strides != NULL && fields->strides != Py_None;
+    if (count < 0 || (has_strides && read_tuple(fields->strides, strides) != count))
+        return NO_LAYOUT;
+    if (is_empty(shape, count))
+        return EMPTY;
+    return !has_strides || is_contiguous(shape, strides, count, item_size(fields->type)) ? CONTIGUOUS : SCATTERED;
 }
 
 static int read_interface_pointer(const arguments *self, Py_ssize_t index, const cc_parameter *parameter,
-                                  PyObject *interface, CUdeviceptr *pointer)
+                                  PyObject *data, CUdeviceptr *pointer)
 {
-    PyObject *data = PyDict_GetItemString(interface, "data");
     uint64_t address;
     if (data == NULL || !PyTuple_Check(data) || PyTuple_GET_SIZE(data) < 1)
         return argument_refuse(self, index, parameter, PyExc_TypeError,
                                "'data' of __cuda_array_interface__ must be a tuple (address, read only)");
     if (address_from_object(PyTuple_GET_ITEM(data, 0), "", &address) < 0) {
-        PyErr_Clear();
+        forget_wrong_value();
         return argument_refuse(self, index, parameter, PyExc_TypeError,
                                "the address in __cuda_array_interface__ must be an int, not %R",
                                PyTuple_GET_ITEM(data, 0));
@@ -247,15 +354,13 @@ static int read_interface_pointer(const arguments *self, Py_ssize_t index, const
 }
 
 /* Later work of the launch's stream waits for what the producer has queued, as version 3 of the interface asks. */
-static int wait_for_producer(const arguments *self, Py_ssize_t index, const cc_parameter *parameter,
-                             PyObject *interface)
+static int wait_for_producer(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *stream)
 {
-    PyObject *stream = PyDict_GetItemString(interface, "stream");
     uint64_t native;
     if (stream == NULL || stream == Py_None)
         return 0;
     if (address_from_object(stream, "", &native) < 0) {
-        PyErr_Clear();
+        forget_wrong_value();
         return argument_refuse(self, index, parameter, PyExc_TypeError,
                                "the stream in __cuda_array_interface__ must be an int or None, not %R", stream);
     }
@@ -270,36 +375,25 @@ static int wait_for_producer(const arguments *self, Py_ssize_t index, const cc_p
     return status < 0 ? argument_refuse_error(self, index, &error) : 0;
 }
 
-/* The interface does not name the device: the driver is asked, where there are several. */
-static int check_interface_device(const arguments *self, Py_ssize_t index, const cc_parameter *parameter,
-                                  PyObject *object, CUdeviceptr pointer)
-{
-    cc_error error;
-    cc_placement placement;
-    if (self->state->device_count < 2 || pointer == 0)
-        return 0;
-    if (cc_pointer_placement(pointer, &placement, &error) < 0)
-        return argument_refuse_error(self, index, &error);
-    if (placement.device < 0 || placement.device == cc_device_ordinal(self->device) || placement.host_accessible)
-        return 0;
-    return refuse_device(self, index, parameter, object, placement.device);
-}
-
 static int pack_interface_copy(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
                                PyObject *interface, void *slot)
 {
     CUdeviceptr pointer = 0;
-    if (read_interface_pointer(self, index, parameter, interface, &pointer) < 0)
+    interface_fields fields;
+    if (read_fields(interface, &fields) < 0 ||
+        read_interface_pointer(self, index, parameter, fields.data, &pointer) < 0)
         return -1;
-    const int contiguous = check_interface_shape(interface);
-    if (contiguous < 0)
+    const layout how = layout_of_interface(&fields);
+    if (how == NO_LAYOUT)
         return argument_refuse(
             self, index, parameter, PyExc_TypeError,
             "shape and strides of __cuda_array_interface__ must be tuples of as many ints, shape's not negative");
-    if (contiguous == 0)
+    if (check_interface(self, index, parameter, &fields) < 0)
+        return -1;
+    if (how == SCATTERED)
         return refuse_strides(self, index, parameter, object);
-    if (check_interface_device(self, index, parameter, object, pointer) < 0 ||
-        wait_for_producer(self, index, parameter, interface) < 0)
+    if ((how != EMPTY && check_address(self, index, parameter, object, pointer) < 0) ||
+        wait_for_producer(self, index, parameter, fields.stream) < 0)
         return -1;
     return pack_address(self, index, parameter, pointer, slot);
 }

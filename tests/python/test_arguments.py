@@ -378,6 +378,19 @@ def test_cuda_array_interface_that_is_broken(device, stream, received):
     with pytest.raises(ValueError, match="not contiguous"):
         received("int*", CudaArray(buffer, shape=(2**62, 4, 2), strides=(0, 8, 4)), 8)
 
+    for version in (4, -1, "3", None, 2**70):
+        with pytest.raises(TypeError, match="'version' of __cuda_array_interface__"):
+            received("int*", CudaArray(buffer, version=version), 8)
+    for typestr in ("", "f4", "<f", "<f-4", "<f4x", "?f4", "<g4", "<f0", "<f99999999999999999999", "\ud800", 4, None):
+        with pytest.raises(TypeError, match="'typestr' of __cuda_array_interface__"):
+            received("int*", CudaArray(buffer, typestr=typestr), 8)
+    with pytest.raises(ValueError, match="mask"):
+        received("int*", CudaArray(buffer, mask=CudaArray(buffer)), 8)
+    host = (ctypes.c_char * 64)()
+    for address in (ctypes.addressof(host), 0, 4096):
+        with pytest.raises(ValueError, match="no memory that the device can use"):
+            received("int*", CudaArray(buffer, data=(address, False)), 8)
+
     class Raises:
         @property
         def __cuda_array_interface__(self):
@@ -398,6 +411,27 @@ def test_cuda_array_interface_that_changes_while_it_is_read(device, stream, rece
     array = CudaArray(buffer, data=(Address(), False))
     assert received("int*", array, 8) == struct.pack("<Q", int(buffer.handle))
     assert array.__cuda_array_interface__ == {}
+
+
+def test_what_interrupts_the_reading_of_an_array_is_raised(device, stream, received):
+    """Neither an address or extent that raises it, nor a key, turns it into a TypeError."""
+    buffer = device.allocate(64, stream=stream)
+
+    class Interrupts(str):
+        __slots__ = ()
+
+        def __index__(self):
+            raise KeyboardInterrupt
+
+        def __eq__(self, other):
+            raise KeyboardInterrupt
+
+        __hash__ = str.__hash__
+
+    number, key = Interrupts(), {Interrupts("mask"): None}
+    for changes in ({"data": (number, False)}, {"shape": (number,)}, {"strides": (number,)}, {"stream": number}, key):
+        with pytest.raises(KeyboardInterrupt):
+            received("int*", CudaArray(buffer, **changes), 8)
 
 
 class Tensor(ctypes.Structure):
@@ -442,7 +476,8 @@ class DLPackArray:
 
 
 def test_dlpack(device, stream, received):
-    address = int(device.allocate(64, stream=stream).handle)
+    buffer = device.allocate(64, stream=stream)
+    address = int(buffer.handle)
     array = DLPackArray(address)
     assert received("int*", array, 8) == struct.pack("<Q", address)
     assert array.deleted == 1
@@ -463,6 +498,9 @@ def test_dlpack(device, stream, received):
         ({"ndim": 3, "shape": (4, 2**62, 4), "strides": (0, 4, 1)}, "not contiguous"),
         ({"device_type": 1}, "DLPack device"),
         ({"device_id": 7}, "DLPack device"),
+        ({"byte_offset": 2**64 - 1}, "beyond all memory"),
+        ({"data": 4096}, "no memory that the device can use"),
+        ({"data": None}, "no memory that the device can use"),
     ],
 )
 def test_dlpack_that_is_broken(device, stream, received, fields, says):
