@@ -12,7 +12,7 @@ tag     = $(shell $(python) -c 'import sys; print("cp%d%d" % sys.version_info[:2
 build   = build/$(tag)
 run     = PYTHONPATH=python $(python)
 
-.PHONY: demo test build c-tests python-tests stubs lint check check-static check-warnings check-asan check-faults check-fuzz check-threads check-wheel fuzz fuzz-build bench clean
+.PHONY: demo test build c-tests python-tests stubs lint check check-static check-warnings check-asan check-faults check-fuzz check-poisoned check-threads check-wheel fuzz fuzz-build bench clean
 
 demo: $(VENV)/.demo
 	cd / && $(abspath $(python)) -m cuda_core.demo
@@ -98,6 +98,11 @@ SECONDS ?= 10
 
 check-threads: build
 	$(run) tests/isolated/threads.py --seconds $(SECONDS)
+
+# Contexts that a kernel has poisoned; about a minute.
+check-poisoned: build
+	$(VENV)/bin/meson test -C $(build) --print-errorlogs core-poisoned
+	$(run) -m pytest -q --figures "poisoned contexts" tests/isolated/test_poisoned.py
 
 # What pip makes of the tree, in an environment that has no CUDA toolkit of its own.
 check-wheel: $(VENV)/.tools

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
-static cc_context *registry; /* foreign contexts, each kept once met: streams and callers borrow them */
+static _Atomic(cc_context *) registry; /* foreign contexts, each kept once met: streams and callers borrow them */
 
 int cc__enter_other(cc__scope *scope, CUcontext native, cc_error *error)
 {
@@ -52,13 +52,22 @@ static unsigned long long id_of(CUcontext native)
 cc_context *cc__context_new(CUcontext native, cc_device *device)
 {
     cc_context *context = calloc(1, sizeof *context);
-    if (!context)
+    if (!context || !(context->spare_lane = cc__lane_new(NULL, true))) {
+        free(context);
         return NULL;
+    }
     context->device = device;
     pthread_mutex_init(&context->lock, NULL);
     if (native)
         cc__context_bind(context, native);
     return context;
+}
+
+void cc__context_discard(cc_context *context)
+{
+    pthread_mutex_destroy(&context->lock);
+    free(context->spare_lane);
+    free(context);
 }
 
 void cc__context_bind(cc_context *context, CUcontext native)
@@ -99,7 +108,7 @@ static cc_device *device_of(CUcontext native, cc_error *error)
 
 static cc_context *find_registered(CUcontext native)
 {
-    cc_context *found = registry;
+    cc_context *found = atomic_load_explicit(&registry, memory_order_relaxed);
     while (found && !(found->native == native && found->id == id_of(native)))
         found = found->next;
     return found;
@@ -110,11 +119,23 @@ static int find_foreign(CUcontext native, cc_device *device, cc_context **contex
     cc__lock(&registry_lock);
     *context = find_registered(native);
     if (!*context && (*context = cc__context_new(native, device)) != NULL) {
-        (*context)->next = registry;
-        registry = *context;
+        (*context)->next = atomic_load_explicit(&registry, memory_order_relaxed);
+        atomic_store_explicit(&registry, *context, memory_order_release);
     }
     cc__unlock(&registry_lock);
     return *context ? 0 : cc__fail_memory(error);
+}
+
+void cc__contexts_each(void (*visit)(cc_context *context, void *argument), void *argument)
+{
+    const cc__device_table *table = cc__devices_made();
+    for (int i = 0; table && i < table->count; i++) {
+        cc_context *primary = atomic_load_explicit(&table->devices[i].primary, memory_order_acquire);
+        if (primary)
+            visit(primary, argument);
+    }
+    for (cc_context *each = atomic_load_explicit(&registry, memory_order_acquire); each; each = each->next)
+        visit(each, argument);
 }
 
 int cc__context_find(CUcontext native, cc_context **context, cc_error *error)

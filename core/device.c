@@ -1,5 +1,5 @@
 /* Devices: one struct an ordinal for the life of the process, attributes asked once. */
-#include "internal.h"
+#include "launches.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +50,11 @@ int cc__devices(const cc__device_table **table, cc_error *error)
         atomic_store_explicit(&table_made, *table, memory_order_release);
     cc__unlock(&table_lock);
     return status;
+}
+
+const cc__device_table *cc__devices_made(void)
+{
+    return atomic_load_explicit(&table_made, memory_order_acquire);
 }
 
 int cc__device_of_native(CUdevice native, cc_device **device, cc_error *error)
@@ -205,8 +210,7 @@ static int retain_primary(cc_device *device, cc_context **context, cc_error *err
     if (!made)
         return cc__fail_memory(error);
     if (CC__CALL(error, cuDevicePrimaryCtxRetain, &native, device->native)) {
-        pthread_mutex_destroy(&made->lock);
-        free(made);
+        cc__context_discard(made);
         return -1;
     }
     cc__context_bind(made, native);
@@ -237,7 +241,9 @@ int cc_device_synchronize(cc_device *device, cc_error *error)
     cc__scope scope;
     if (cc_device_primary_context(device, &context, error) || cc__enter(&scope, context, error))
         return -1;
+    cc__marks marks = cc__marks_of(context);
     int status = cc__check(cc__driver.cuCtxSynchronize(), error, "cuCtxSynchronize");
+    cc__marks_drop(&marks, status == 0);
     cc__leave(&scope);
     return status;
 }

@@ -173,6 +173,8 @@ int cc__fail_driver(cc_error *error, CUresult code, const char *function)
                 length && text[length - 1] == '.' ? "" : ".");
     if (cc__is_lost(code) && !tells_of_work(function))
         cc__explain(error, " An earlier kernel failed: this process cannot use the device any more, start a new one.");
+    if (cc__is_lost(code))
+        cc__explain_failure(error, code);
     if (detail[0])
         return cc__explain(error, "\n%s", detail); /* knows better than the general advice */
     const char *advice = advice_of(code);

@@ -119,6 +119,10 @@ typedef struct cc__pending { /* an object in use by queued work; pending.c */
     void *object;
 } cc__pending;
 
+typedef struct cc__lane cc__lane; /* the launches of one stream; launches.h */
+
+enum { CC__LANE_LISTS = 32, CC__FAILURE_SIZE = 1024 };
+
 struct cc_context { /* never freed, so that nobody counts references to it */
     CUcontext native;
     cc_device *device;
@@ -126,6 +130,10 @@ struct cc_context { /* never freed, so that nobody counts references to it */
     cc_context *next;      /* in the registry of foreign contexts */
     pthread_mutex_t lock;  /* of the pending list */
     _Atomic(cc__pending *) pending;
+    _Atomic(cc__lane *) lanes[CC__LANE_LISTS]; /* by the stream's handle */
+    cc__lane *spare_lane;                      /* for launches on streams whose lane found no memory */
+    atomic_int failed;                         /* the code of its first failure that stays, else 0 */
+    char failure[CC__FAILURE_SIZE];            /* which launch that came from; written before `failed` is */
 };
 
 typedef struct cc__scope {
@@ -158,6 +166,9 @@ static inline void cc__leave(const cc__scope *scope)
 
 /* `native` may be NULL, to be bound later. NULL: out of memory. */
 cc_context *cc__context_new(CUcontext native, cc_device *device);
+void cc__context_discard(cc_context *context); /* one that nobody has seen */
+/* All that are known by now, primary or not. */
+void cc__contexts_each(void (*visit)(cc_context *context, void *argument), void *argument);
 void cc__context_bind(cc_context *context, CUcontext native);
 /* The context object of a native one, borrowed: contexts that we meet are kept for the life of the process. */
 int cc__context_find(CUcontext native, cc_context **context, cc_error *error);
@@ -165,6 +176,24 @@ int cc__context_find(CUcontext native, cc_context **context, cc_error *error);
 /* Hands `object` over until the work queued on the stream so far is done. Never fails: without the means to wait later
  * it waits at once. The context is current. */
 void cc__context_keep(cc_context *context, CUstream stream, cc_release_function release, void *object);
+
+/* ---- launches.c, failure.c: which launch a failure came from ----------------------------------------------------- */
+
+cc__lane *cc__lane_new(CUstream native, bool is_many); /* NULL: out of memory */
+
+/* A kernel's name, which may be asked for longer than the kernel lives. */
+typedef struct cc__name {
+    struct cc__name *next;
+    char text[];
+} cc__name;
+cc__name *cc__name_new(const char *text); /* NULL: out of memory */
+/* Frees it once no launch in flight can be told by it. */
+void cc__name_retire(cc__name *name);
+
+/* Notes the first failure that stays; later ones change nothing. */
+CC__COLD void cc__context_fails(cc_context *context, CUresult code);
+/* Adds to the error of a code that stays which launch failed first; returns -1. The text has said that call already. */
+CC__COLD int cc__explain_failure(cc_error *error, CUresult code);
 
 /* ---- devices ---------------------------------------------------------------------------------------------------- */
 
@@ -187,6 +216,7 @@ typedef struct cc__device_table {
     cc_device *devices;
 } cc__device_table;
 int cc__devices(const cc__device_table **table, cc_error *error);
+const cc__device_table *cc__devices_made(void); /* NULL where that was not called yet */
 int cc__device_of_native(CUdevice native, cc_device **device, cc_error *error);
 
 /* ---- streams and events ----------------------------------------------------------------------------------------- */
@@ -196,6 +226,7 @@ struct cc_stream {
     CUstream native;
     uint64_t serial;               /* tells a stream from a later one of the same handle */
     _Atomic(cc_context *) context; /* NULL: found at first need; stays NULL for the default streams */
+    _Atomic(cc__lane *) lane;      /* NULL: nothing was launched; stays NULL for the default streams */
     bool owned, is_default;        /* is_default: of whatever context is current */
     cc_release_function release;
     void *owner;
@@ -220,6 +251,8 @@ static inline int cc__enter_stream_of(cc__scope *scope, cc_stream *stream, cc_co
     return cc__enter_stream(scope, stream, &context, error);
 }
 
+/* Waits, with the stream's context current. */
+int cc__stream_finish(cc_stream *stream, cc_error *error);
 /* 1: broken off. No scope may be open: `watch` may change the current context. */
 int cc__stream_poll(const cc_context *context, const cc_stream *stream, const cc_watch *watch);
 
@@ -229,6 +262,9 @@ struct cc_event {
     cc_context *context;
     unsigned flags;
     atomic_bool recorded; /* by us; only to say why elapsed time is not to be had */
+    atomic_uint turn;     /* odd while it is being recorded: what it marks changes */
+    _Atomic(cc__lane *) lane;
+    _Atomic uint64_t launches; /* of the lane, that are over when the event is */
 };
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
@@ -321,7 +357,7 @@ struct cc_kernel {
     cc__count count;
     CUkernel native;
     cc_library *library; /* a reference, or NULL */
-    char *name;
+    cc__name *name;
     cc_release_function release;
     void *owner;
     pthread_mutex_t lock;

@@ -13,7 +13,7 @@ static cc_kernel *kernel_new(CUkernel native, cc_library *library, const char *n
     if (cc_device_count(&device_count, error))
         return NULL;
     cc_kernel *kernel = calloc(1, sizeof *kernel + (size_t)device_count * sizeof kernel->limits[0]);
-    char *copy = strdup(name);
+    cc__name *copy = cc__name_new(name);
     if (!kernel || !copy) {
         free(kernel);
         free(copy);
@@ -94,7 +94,7 @@ void cc_kernel_release(cc_kernel *kernel)
     cc_library_release(kernel->library);
     pthread_mutex_destroy(&kernel->lock);
     free((void *)(uintptr_t)atomic_load(&kernel->signature));
-    free(kernel->name);
+    cc__name_retire(kernel->name);
     free(kernel);
 }
 
@@ -105,7 +105,7 @@ CUkernel cc_kernel_native(const cc_kernel *kernel)
 
 const char *cc_kernel_name(const cc_kernel *kernel)
 {
-    return kernel->name;
+    return kernel->name->text;
 }
 
 cc_library *cc_kernel_library(const cc_kernel *kernel)
@@ -291,7 +291,7 @@ static signature *ask_in_some_context(const cc_kernel *kernel, const cc__entry *
 static signature *find_signature(cc_kernel *kernel, cc_error *error)
 {
     const cc__entry *entry = NULL;
-    if (kernel->library && cc__library_entry(kernel->library, kernel->name, &entry, error))
+    if (kernel->library && cc__library_entry(kernel->library, kernel->name->text, &entry, error))
         return NULL;
     if (cc__driver.cuKernelGetParamInfo)
         return ask_in_some_context(kernel, entry, error);

@@ -1,5 +1,5 @@
 /* Launches, and the limits they are held against before the driver sees them. */
-#include "internal.h"
+#include "launches.h"
 
 /* ---- limits of a kernel on a device ----------------------------------------------------------------------------- */
 
@@ -109,7 +109,7 @@ static int check_threads(const cc_launch_config *config, const cc__launch_limits
         return cc__fail(error, CC_LIMIT,
                         "block has %llu threads; kernel %s allows %u a block on this device (its registers or its "
                         "__launch_bounds__ allow no more)",
-                        threads, kernel->name, limits->max_threads);
+                        threads, kernel->name->text, limits->max_threads);
     return 0;
 }
 
@@ -124,7 +124,7 @@ static int raise_shared(const cc_launch_config *config, cc__launch_limits *limit
             error, CC_LIMIT,
             "%u bytes of dynamic shared memory were asked for; this device allows %u a block, of which kernel "
             "%s uses %u itself",
-            wanted, limits->max_dynamic_shared + limits->static_shared, kernel->name, limits->static_shared);
+            wanted, limits->max_dynamic_shared + limits->static_shared, kernel->name->text, limits->static_shared);
     cc__lock(&kernel->lock); /* another thread may be raising it too, and must not set it back */
     if (wanted > atomic_load_explicit(&limits->dynamic_shared, memory_order_relaxed))
         status = cc__kernel_set_attribute_lock_held(kernel, device, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
@@ -221,6 +221,18 @@ static CUresult launch_with_attributes(const cc_launch_config *config, CUstream 
     return cc__driver.cuLaunchKernelEx(&launch, function, slots, NULL);
 }
 
+/* With the context current: the error is told in it. */
+CC__COLD static int fail_launch(CUresult code, const cc_launch_config *config, const cc_kernel *kernel, bool special,
+                                cc_error *error)
+{
+    cc__fail_driver(error, code, special ? "cuLaunchKernelEx" : "cuLaunchKernel");
+    if (cc__is_lost(code))
+        return -1; /* not this kernel's doing */
+    return cc__explain(error, "\nThe kernel is %s, its grid %u x %u x %u, its block %u x %u x %u.", kernel->name->text,
+                       config->grid[0], config->grid[1], config->grid[2], config->block[0], config->block[1],
+                       config->block[2]);
+}
+
 int cc_launch(const cc_launch_config *config, cc_stream *stream, cc_kernel *kernel, void **slots, cc_error *error)
 {
     cc_context *context;
@@ -229,20 +241,21 @@ int cc_launch(const cc_launch_config *config, cc_stream *stream, cc_kernel *kern
         return -1;
     CUfunction function = (CUfunction)kernel->native; /* the driver takes either and finds the context's function */
     bool special = config->cooperative || config->programmatic_stream_serialization || has_cluster(config);
+    cc__lane *lane = cc__lane_of(context, stream);
+    const uint64_t number = cc__launch_begins(lane, kernel->name->text);
     CUresult code;
+    int status = 0;
     if (CC__LIKELY(!special))
         code = cc__driver.cuLaunchKernel(function, config->grid[0], config->grid[1], config->grid[2], config->block[0],
                                          config->block[1], config->block[2], config->shared_bytes, stream->native,
                                          slots, NULL);
     else
         code = launch_with_attributes(config, stream->native, function, slots);
+    if (CC__UNLIKELY(code != CUDA_SUCCESS)) {
+        cc__launch_refused(lane, number);
+        status = fail_launch(code, config, kernel, special, error);
+    }
+    cc__launch_returns(lane);
     cc__leave(&scope);
-    if (CC__LIKELY(code == CUDA_SUCCESS))
-        return 0;
-    cc__fail_driver(error, code, special ? "cuLaunchKernelEx" : "cuLaunchKernel");
-    if (cc__is_lost(code))
-        return -1; /* not this kernel's doing */
-    return cc__explain(error, "\nThe kernel is %s, its grid %u x %u x %u, its block %u x %u x %u.", kernel->name,
-                       config->grid[0], config->grid[1], config->grid[2], config->block[0], config->block[1],
-                       config->block[2]);
+    return status;
 }

@@ -1,5 +1,5 @@
 /* Streams: created ones, ones that somebody else owns, and the two default streams. */
-#include "internal.h"
+#include "launches.h"
 
 #include <stdlib.h>
 
@@ -14,6 +14,7 @@ static cc_stream *stream_new(CUstream native, cc_context *context)
     stream->native = native;
     stream->serial = atomic_fetch_add_explicit(&last_serial, 1, memory_order_relaxed) + 1;
     atomic_init(&stream->context, context);
+    atomic_init(&stream->lane, NULL);
     stream->owned = stream->is_default = false;
     stream->release = NULL;
     stream->owner = NULL;
@@ -181,13 +182,22 @@ int cc_stream_priority(cc_stream *stream, int *priority, cc_error *error)
     return status;
 }
 
+int cc__stream_finish(cc_stream *stream, cc_error *error)
+{
+    const cc__mark mark = cc__mark_stream(stream);
+    const int status = CC__CALL(error, cuStreamSynchronize, stream->native);
+    if (!status)
+        cc__mark_reached(mark);
+    return status;
+}
+
 int cc_stream_synchronize(cc_stream *stream, cc_error *error)
 {
     cc_context *context;
     cc__scope scope;
     if (cc__enter_stream(&scope, stream, &context, error))
         return -1;
-    int status = CC__CALL(error, cuStreamSynchronize, stream->native);
+    int status = cc__stream_finish(stream, error);
     cc__leave(&scope);
     return status;
 }
@@ -198,7 +208,10 @@ int cc_stream_query(cc_stream *stream, bool *done, cc_error *error)
     cc__scope scope;
     if (cc__enter_stream(&scope, stream, &context, error))
         return -1;
+    const cc__mark mark = cc__mark_stream(stream);
     CUresult code = cc__driver.cuStreamQuery(stream->native);
+    if (code == CUDA_SUCCESS)
+        cc__mark_reached(mark);
     int status = code == CUDA_ERROR_NOT_READY ? 0 : cc__check(code, error, "cuStreamQuery");
     cc__leave(&scope);
     if (!status)

@@ -83,7 +83,7 @@ int cc_stream_wait(cc_stream *stream, const cc_watch *watch, cc_error *error)
         return 1;
     if (cc__enter(&scope, context, error)) /* a default stream is still that of the context it was at first */
         return -1;
-    int status = CC__CALL(error, cuStreamSynchronize, stream->native);
+    int status = cc__stream_finish(stream, error);
     cc__leave(&scope);
     return status;
 }

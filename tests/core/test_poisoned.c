@@ -31,6 +31,14 @@ int main(void)
     void *slots[] = {&nowhere};
     cc_launch_config config = {.grid = {1, 1, 1}, .block = {1, 1, 1}};
     MUST(cc_launch_check(&config, kernel, on.device, &error));
+    /* One that goes well, is waited for, and so has nothing to do with what comes. */
+    CUdeviceptr somewhere = cc_buffer_read(buffer)->pointer;
+    void *good[] = {&somewhere};
+    MUST(cc_launch(&config, on.stream, kernel, good, &error));
+    MUST(cc_stream_synchronize(on.stream, &error));
+    char first[80];
+    snprintf(first, sizeof first, "First failed: kernel store on stream 0x%llx",
+             (unsigned long long)(uintptr_t)cc_stream_native(on.stream));
     /* host memory in use behind the kernel that never ends well */
     MUST(cc_launch(&config, on.stream, kernel, slots, &error));
     void *token = malloc(1);
@@ -49,14 +57,19 @@ int main(void)
         CHECK_TEXT(error.text, "0x10");
         CHECK_TEXT(error.text, "store");
     }
+    CHECK_TEXT(error.text, first);
+    CHECK_TEXT(error.text, "(the only launch in flight)");
     printf("%s\n", error.text);
-    CHECK_INT(cc_event_synchronize(event, &error), -1); /* the error stays */
+    CHECK_INT(cc_event_synchronize(event, &error), -1); /* the error stays, and so does where it came from */
+    CHECK_TEXT(error.text, first);
+    CHECK_INT(cc_pool_trim(on.pool, 0, &error) == 0 || strstr(error.text, first), true);
 
     /* a kernel that has done nothing wrong */
     CHECK_INT(cc_launch(&config, on.stream, kernel, slots, &error), -1);
     CHECK_INT(error.code, CUDA_ERROR_ILLEGAL_ADDRESS);
     CHECK_TEXT(error.text, "An earlier kernel failed: this process cannot use the device any more");
     CHECK(!strstr(error.text, "The kernel is store, its grid"));
+    CHECK_TEXT(error.text, first);
     printf("%s\n", error.text);
 
     cc_context_collect(on.context, true);
