@@ -8,7 +8,7 @@ VENV   ?= .venv
 
 python := $(VENV)/bin/python
 # Which build directory setup.py uses: one a Python version.
-tag     = $(shell $(python) -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
+tag     = $(shell $(python) -c 'import sys; print("cp%d%d" % sys.version_info[:2] + sys.abiflags)')
 build   = build/$(tag)
 run     = PYTHONPATH=python $(python)
 

@@ -26,7 +26,7 @@ def tool(name: str) -> str:
 
 def build(options: list[str], directory: pathlib.Path | None = None) -> pathlib.Path:
     if directory is None:
-        directory = ROOT / "build" / f"cp{sys.version_info.major}{sys.version_info.minor}"
+        directory = ROOT / "build" / f"cp{sys.version_info.major}{sys.version_info.minor}{sys.abiflags}"
     environment = dict(os.environ, NINJA=tool("ninja"))
     setup = [tool("meson"), "setup", str(directory), str(ROOT), f"-Dpython_interpreter={sys.executable}", *options]
     if (directory / "build.ninja").exists():

@@ -3,7 +3,8 @@
 usage: python tests/isolated/threads.py [--seconds SECONDS] [SCENARIO ...]
 
 Runs each scenario for so many seconds in a fresh process, threads changing as often as the interpreter lets them, and
-prints what they did. test_threads.py runs the same for a moment each."""
+prints what they did, and the seed of what is random in them: --seed runs that again. test_threads.py runs the same for
+a moment each."""
 
 import argparse
 import gc
@@ -39,8 +40,9 @@ class Failures(list):
 class Run:
     """One scenario in this process: how long it goes on, what it did, what failed."""
 
-    def __init__(self, seconds):
+    def __init__(self, seconds, seed):
         self.deadline = time.monotonic() + seconds
+        self.seed = seed
         self.failures = Failures()
         self.operations = 0
 
@@ -240,7 +242,7 @@ def current_device(run):
 
 def race(run, count, make, uses):
     """One thread closes what make() gives; the others use it, in any order, through uses(thing): a list of calls."""
-    randoms = [random.Random(i) for i in range(THREADS)]
+    randoms = [random.Random(f"{run.seed} {i}") for i in range(THREADS)]
 
     for number in run.rounds():
         thing, went_well = make(), [0] * THREADS
@@ -326,6 +328,30 @@ def stream_closed(run):
             ]
 
         race(run, 10, bench.device.create_stream, uses)
+
+
+def stream_closed_that_another_shares(run):
+    """A Stream made of a Stream goes on in the middle of its calls, whoever closes the first one."""
+    from cuda_core import launch
+
+    bench = Bench()
+    for number in run.rounds():
+        first = bench.device.create_stream()
+        second = bench.device.create_stream(first)
+        cell = bench.zeros(second)
+
+        def work(i, first=first, second=second, cell=cell, number=number):
+            for turn in range(10):
+                if i == number % THREADS and turn == 2:
+                    first.close()
+                launch(second, bench.one, bench.add, cell, 1)
+                second.record().sync()
+            return 20
+
+        run.together(work)
+        assert first.is_closed
+        assert bench.int_of(cell, second) == 32 * 10 * THREADS
+        second.close()
 
 
 def event_closed(run):
@@ -432,6 +458,73 @@ def garbage(run):
         gc.collect()
         assert [each() for each in resources] == [None] * THREADS
         assert len(gone) == 8 * THREADS
+
+
+def collector_all_the_time(run):
+    """A thread that only collects, and a collection at every container made.
+
+    Finalizers and callbacks of weak references, which then run in the middle of other calls, use the package."""
+    from cuda_core import launch
+
+    bench = Bench()
+    steady = bench.device.create_stream()
+    noted = {"finalized": 0, "called back": 0}
+    lock = threading.Lock()
+
+    def note(what):
+        with lock:
+            noted[what] += 1
+
+    class Cycle:
+        """Garbage that holds a Buffer and a Stream, and works with them when it is collected."""
+
+        def __init__(self):
+            self.itself, self.stream = self, bench.device.create_stream()
+            self.cell = bench.device.allocate(4, stream=self.stream)
+
+        def __del__(self):
+            self.cell.fill(0, stream=self.stream)
+            launch(self.stream, bench.one, bench.add, self.cell, 1)
+            assert bench.int_of(self.cell, self.stream) == 32
+            self.cell.close()
+            self.stream.close()
+            note("finalized")
+
+    def called_back(_):
+        steady.record().close()
+        note("called back")
+
+    def work(i):
+        if i == 0:
+            for _ in range(20):
+                gc.collect()
+            return 20
+        references = []
+        for _ in range(5):
+            cycle = Cycle()
+            references.append(weakref.ref(cycle, called_back))
+            cell = bench.zeros(steady)
+            launch(steady, {"grid": 1, "block": 32}, bench.add, cell, i)
+            assert bench.int_of(cell, steady) == 32 * i
+            del cycle
+        kept.append(references)
+        return 5 * 4
+
+    thresholds, unraisable, made = gc.get_threshold(), [], 0
+    sys.unraisablehook = unraisable.append
+    gc.set_threshold(1)
+    try:
+        for _ in run.rounds():
+            kept = []
+            run.together(work)
+            made += 5 * (THREADS - 1)
+            gc.collect()
+            assert not unraisable, unraisable
+            assert noted == {"finalized": made, "called back": made}
+    finally:
+        gc.set_threshold(*thresholds)
+        sys.unraisablehook = sys.__unraisablehook__
+    steady.close()
 
 
 # ---- compiling -------------------------------------------------------------------------------------------------------
@@ -633,10 +726,12 @@ SCENARIOS = [
     current_device,
     buffer_closed,
     stream_closed,
+    stream_closed_that_another_shares,
     event_closed,
     resource_closed,
     program_closed,
     garbage,
+    collector_all_the_time,
     compilations,
     first_use,
     arrays_of_others,
@@ -647,10 +742,10 @@ SCENARIOS = [
 # ---- running them ----------------------------------------------------------------------------------------------------
 
 
-def run_here(name, seconds):
+def run_here(name, seconds, seed):
     """The scenario in this process; its last line says operations and failures."""
     sys.setswitchinterval(1e-6)
-    run = Run(seconds)
+    run = Run(seconds, seed)
     scenario = {each.__name__: each for each in SCENARIOS}[name]
     try:
         scenario(run)
@@ -662,9 +757,18 @@ def run_here(name, seconds):
     return 1 if run.failures else 0
 
 
-def run_process(name, seconds):
+def run_process(name, seconds, seed=0):
     """The same in a fresh process: operations, failures, and what it said. A crash or a hang is a failure."""
-    command = [sys.executable, os.path.abspath(__file__), "--here", "--seconds", str(seconds), name]
+    command = [
+        sys.executable,
+        os.path.abspath(__file__),
+        "--here",
+        "--seconds",
+        str(seconds),
+        "--seed",
+        str(seed),
+        name,
+    ]
     try:
         process = subprocess.run(command, capture_output=True, text=True, timeout=120 + 4 * seconds)
     except subprocess.TimeoutExpired as expired:
@@ -676,17 +780,26 @@ def run_process(name, seconds):
     return int(counts[1]), max(int(counts[3]), process.returncode), process.stderr
 
 
+def interpreter():
+    """Version and kind: whether this one has a GIL, after the package was imported."""
+    code = "import sys, cuda_core; print(getattr(sys, '_is_gil_enabled', lambda: True)())"
+    has_gil = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "True"
+    return sys.version.split()[0] + ("" if has_gil else " free-threaded")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     parser.add_argument("--here", action="store_true", help="one scenario, in this process")
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", default=[each.__name__ for each in SCENARIOS])
     given = parser.parse_args()
     if given.here:
-        return run_here(given.scenarios[0], given.seconds)
+        return run_here(given.scenarios[0], given.seconds, given.seed)
+    print(f"CPython {interpreter()}, seed {given.seed}", flush=True)
     operations = failures = 0
     for name in given.scenarios:
-        did, failed, said = run_process(name, given.seconds)
+        did, failed, said = run_process(name, given.seconds, given.seed)
         operations, failures = operations + did, failures + failed
         print(f"{name:36} operations {did}, failures {failed}", flush=True)
         if failed:
