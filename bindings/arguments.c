@@ -348,6 +348,7 @@ static int reserve(arguments *self, size_t count, size_t bytes)
     self->ran_python = false;
     self->heap = NULL;
     self->pinned_count = 0;
+    self->exports = NULL;
     self->pinned = self->inline_pinned;
     self->slots = self->inline_slots;
     self->bytes = self->inline_bytes;
@@ -437,6 +438,15 @@ int arguments_pack(arguments *self, PyObject *const *args, Py_ssize_t count)
     return 0;
 }
 
+/* Giving a tensor back may run Python. */
+static void drop_exports(arguments *self)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    Py_CLEAR(self->exports);
+    PyErr_Restore(type, value, traceback);
+}
+
 void arguments_free(arguments *self, bool is_queued)
 {
     for (Py_ssize_t i = 0; i < self->pinned_count; i++) {
@@ -444,6 +454,8 @@ void arguments_free(arguments *self, bool is_queued)
             cc_buffer_used_on(buffer_cast(self->pinned[i])->owned, self->stream);
         buffer_unpin(self->pinned[i]);
     }
+    if (self->exports != NULL)
+        drop_exports(self);
     if (self->heap != NULL)
         PyMem_Free(self->heap);
 }

@@ -27,6 +27,7 @@ typedef struct arguments {
     unsigned char *bytes;
     PyObject **pinned; /* the Buffers, which stay until arguments_free whoever closes them */
     Py_ssize_t pinned_count;
+    PyObject *exports; /* list of DLPack capsules, which keep their tensors until the kernel is queued; NULL: none */
     void *heap; /* NULL unless there is more than fits below */
     bool ran_python;
     void *inline_slots[ARGUMENTS_INLINE];
@@ -47,12 +48,12 @@ int argument_refuse_error(const arguments *self, Py_ssize_t index, cc_error *err
 
 /* bits.c: objects that export their bytes, such as NumPy and ctypes scalars. 1 packed, 0 not of this kind, -1 refused.
  */
-int argument_pack_bits(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
+int argument_pack_bits(arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
                        void *slot);
 /* What such an object is by itself, for kernels whose parameters are not known. 1, 0 or -1 as above. */
 int argument_measure_bits(PyObject *object, cc_parameter *parameter);
 /* arrays.c: objects with __cuda_array_interface__ or __dlpack__. 1 packed, 0 not of this kind, -1 refused. */
-int argument_pack_array(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
+int argument_pack_array(arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
                         void *slot);
 
 #endif

@@ -199,15 +199,26 @@ static int pack_tensor_address(const arguments *self, Py_ssize_t index, const cc
     return pack_address(self, index, parameter, address, slot);
 }
 
-static int pack_dlpack(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
+/* Takes over the capsule; -1 with an exception. */
+static int keep_export(arguments *self, PyObject *capsule)
+{
+    if (self->exports == NULL)
+        self->exports = PyList_New(0);
+    const int status = self->exports == NULL ? -1 : PyList_Append(self->exports, capsule);
+    Py_DECREF(capsule);
+    return status;
+}
+
+static int pack_dlpack(arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
                        PyObject *method, void *slot)
 {
     long type;
     if (check_dlpack_device(self, index, parameter, object, &type) < 0)
         return -1;
-    /* The capsule is not consumed: dropping it gives the tensor back, and `object` keeps the memory. */
+    /* The capsule is not consumed: dropping it gives the tensor back, which waits until the kernel is queued, since
+     * another thread may make `object` let go of its memory. */
     PyObject *capsule = export_dlpack(self, method, type != DLPACK_CUDA_HOST);
-    if (capsule == NULL)
+    if (capsule == NULL || keep_export(self, capsule) < 0)
         return -1;
     const dlpack_tensor *tensor = tensor_of(capsule);
     int status;
@@ -229,10 +240,6 @@ static int pack_dlpack(const arguments *self, Py_ssize_t index, const cc_paramet
         status = refuse_strides(self, index, parameter, object);
     else
         status = pack_tensor_address(self, index, parameter, object, tensor, slot);
-    PyObject *type_raised, *raised, *traceback;
-    PyErr_Fetch(&type_raised, &raised, &traceback); /* giving the tensor back may run Python */
-    Py_DECREF(capsule);
-    PyErr_Restore(type_raised, raised, traceback);
     return status;
 }
 
@@ -412,8 +419,7 @@ static int pack_interface(const arguments *self, Py_ssize_t index, const cc_para
 
 /* ---- either ------------------------------------------------------------------------------------------------------ */
 
-int argument_pack_array(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
-                        void *slot)
+int argument_pack_array(arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object, void *slot)
 {
     if (PyType_Check(object)) /* a class has the attributes of its instances */
         return 0;

@@ -119,8 +119,7 @@ static int refuse_host_array(const arguments *self, Py_ssize_t index, const cc_p
 }
 
 /* Host memory of several elements may still be of a kind that has a device's address, too. */
-static int pack_several(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
-                        void *slot)
+static int pack_several(arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object, void *slot)
 {
     PyObject *interface = PyObject_GetAttr(object, self->state->str_cuda_array_interface);
     if (interface == NULL) {
@@ -133,8 +132,7 @@ static int pack_several(const arguments *self, Py_ssize_t index, const cc_parame
     return argument_pack_array(self, index, parameter, object, slot);
 }
 
-int argument_pack_bits(const arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object,
-                       void *slot)
+int argument_pack_bits(arguments *self, Py_ssize_t index, const cc_parameter *parameter, PyObject *object, void *slot)
 {
     Py_buffer view;
     const int has_view = get_view(object, &view);

@@ -1,5 +1,7 @@
 """What importing the package costs, held by counts in fresh processes."""
 
+import sysconfig
+
 import pytest
 from support import run_python
 
@@ -87,3 +89,9 @@ def test_two_interpreters():
         """
     )
     assert process.stdout.split() == ["inside", "inside", "0"], process.stderr
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this Python has a GIL")
+def test_import_leaves_the_gil_off():
+    source = "import cuda_core, sys; print(sys._is_gil_enabled())"
+    assert run_python(source, env={"PYTHON_GIL": ""}).stdout == "False\n"

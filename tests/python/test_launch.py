@@ -219,3 +219,22 @@ def test_cluster_needs_hardware(device, stream, count):
     else:
         launch(stream, config, count, cell)
         assert int.from_bytes(download(cell, stream), "little") == 128
+
+
+def test_foreign_array_whose_memory_is_let_go_of_meanwhile(device, stream, compile):
+    """What __dlpack__ handed out is kept until the kernel is queued, as if another thread had closed the Buffer."""
+    source = 'extern "C" __global__ void put(int *cell, int value, int *other) { *cell = value; *other = *cell; }'
+    put = compile(source).get_kernel("put")
+    buffer, other = zeros(device, stream, 4), zeros(device, stream, 4)
+
+    class Array:
+        __dlpack__, __dlpack_device__ = buffer.__dlpack__, buffer.__dlpack_device__
+
+    class Closing:
+        def __index__(self):
+            buffer.close()
+            return 42
+
+    launch(stream, LaunchConfig(grid=1, block=1), put, Array(), Closing(), other)
+    assert buffer.is_closed
+    assert struct.unpack("<i", download(other, stream)) == (42,)
