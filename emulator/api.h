@@ -27,6 +27,7 @@ typedef enum em_kind {
     EM_KIND_KERNEL,
     EM_KIND_MODULE,
     EM_KIND_FUNCTION,
+    EM_KIND_PHYSICAL,
     EM_KIND_COUNT,
 } em_kind;
 
@@ -100,9 +101,9 @@ typedef struct em_thread {
     int failed_status;
     int late_fault;        /* what the call in progress returns by the fault plan, once it is done */
     uint64_t fault_number; /* of that call */
-    bool detail_fresh; /* text was written by the call in progress */
-    bool in_callback;  /* a host function of a stream: no driver call is allowed in it */
-    bool registered;   /* the thread's end will be noticed */
+    bool detail_fresh;     /* text was written by the call in progress */
+    bool in_callback;      /* a host function of a stream: no driver call is allowed in it */
+    bool registered;       /* the thread's end will be noticed */
 } em_thread;
 
 extern _Thread_local em_thread em_self __attribute__((tls_model("initial-exec")));
@@ -110,7 +111,7 @@ extern _Atomic int em_state; /* CUDA_SUCCESS once cuInit has run, else the error
 
 int em_initialize(void);
 bool em_entry_exists(const char *name); /* proc_address.c: a name that cuGetProcAddress finds */
-void em_thread_register(void); /* before anything is stored in em_self that the thread's end must free */
+void em_thread_register(void);          /* before anything is stored in em_self that the thread's end must free */
 
 /* ---- contexts: context.c ----------------------------------------------------------------------------------------- */
 
@@ -129,8 +130,8 @@ struct em_context {
     pthread_mutex_t order; /* streams, and the order of work between the legacy stream and blocking ones */
     em_stream *streams;    /* all, the legacy one first created */
     em_stream *legacy;
-    em_stream *whole;       /* where events of the whole context are recorded; made on demand */
-    struct em_record *gate; /* what cuCtxWaitEvent makes later streams wait for */
+    em_stream *whole;        /* where events of the whole context are recorded; made on demand */
+    struct em_record *gate;  /* what cuCtxWaitEvent makes later streams wait for */
     pthread_mutex_t modules; /* instances */
     em_instance *instances;
     _Atomic uint64_t peers; /* bit n: access to device n was enabled */
@@ -328,6 +329,38 @@ bool em_heap_inside(uint64_t address);                                      /* i
 void em_heap_each_owned(const void *owner, void (*visit)(em_range *range)); /* live ranges; visit may release */
 uint64_t em_heap_count(em_memory kind);                                     /* live allocations of programs */
 
+/* Reserved addresses. Sizes and bases are multiples of EM_GRANULARITY. Mapping and unmapping are serialised by the
+ * caller. */
+#define EM_GRANULARITY (UINT64_C(2) << 20)
+uint64_t em_heap_reserve(uint64_t size, uint64_t align, uint64_t hint); /* 0: there is no place */
+void em_heap_unreserve(uint64_t base);                                  /* nothing is mapped in it */
+em_range *em_heap_map(uint64_t base, uint64_t size, int file, em_memory kind, int device, void *owner);
+bool em_heap_unmap(em_range *range); /* false: the host refuses, and all is as it was */
+void em_heap_grant(em_range *range, int device, bool reads, bool writes);
+/* Bytes from the address to the end of its range, and of those mapped right behind it, until `wanted` is reached. */
+uint64_t em_heap_reach(const em_range *range, uint64_t address, uint64_t wanted);
+
+/* ---- physical memory of cuMemCreate: physical.c -------------------------------------------------------------------
+ */
+
+typedef struct em_physical {
+    em_object object;
+    int file; /* a memfd: the memory, and behind it what an importer must know */
+    uint64_t size;
+    CUmemAllocationProp props;
+    int ordinal; /* -1: host memory */
+    bool charged;
+    uint64_t handles, mappings; /* guarded by em_virtual_lock; the memory is freed when both are 0 */
+} em_physical;
+
+extern pthread_mutex_t em_virtual_lock; /* of all that is mapped, and of handles; taken before the heap's */
+
+int em_physical_new(uint64_t size, const CUmemAllocationProp *props, em_physical **made);
+int em_physical_import(int file, em_physical **made);
+void em_physical_settle(em_physical *physical); /* frees it where nobody has it any more; with the lock */
+uint64_t em_reservation_count(void);            /* api_virtual.c */
+uint64_t em_mapping_count(void);
+
 /* ---- details and tracing ----------------------------------------------------------------------------------------- */
 
 /* The calling thread's account of why the call in progress fails; returns `code`. */
@@ -359,9 +392,8 @@ CUresult em_call_ends(const char *name, CUresult status, const char *format, ...
             em_status = (CUresult)em_fault_call(#name);                                                                \
         if (__builtin_expect(em_status == CUDA_SUCCESS, 1))                                                            \
             em_status = (CUresult)(call);                                                                              \
-        if (__builtin_expect(em_status != CUDA_SUCCESS ||                                                              \
-                                 atomic_load_explicit(&em_watched, memory_order_relaxed) != 0,                         \
-                             0))                                                                                       \
+        if (__builtin_expect(                                                                                          \
+                em_status != CUDA_SUCCESS || atomic_load_explicit(&em_watched, memory_order_relaxed) != 0, 0))         \
             em_status = em_call_ends(#name, em_status, format, EM_UNWRAP arguments);                                   \
         return em_status;                                                                                              \
     } while (0)

@@ -28,6 +28,8 @@ static bool right_call(const em_range *range, bool host)
     if (range->owner == NULL || range->name != NULL)
         return false;
     bool pinned = range->kind == EM_PINNED && !of_pool(range);
+    if (em_object_kind(range->owner) == EM_KIND_PHYSICAL) /* cuMemUnmap does */
+        return false;
     return host ? pinned : !pinned && range->kind != EM_CONSTANT && range->kind != EM_REGISTERED;
 }
 

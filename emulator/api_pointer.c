@@ -19,6 +19,18 @@ static CUcontext context_of(const em_range *range)
     return owned ? (CUcontext)range->owner : NULL;
 }
 
+/* By the device of the current context; device 0 where there is none. */
+static unsigned int access_of(const em_range *range)
+{
+    const int device = em_self.current != NULL ? em_self.current->device->limits.ordinal : 0;
+    if (em_object_kind(range->owner) != EM_KIND_PHYSICAL)
+        return CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
+    if (!em_heap_accessible(range, device))
+        return CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE;
+    return em_heap_writable(range, device) ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE
+                                           : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ;
+}
+
 /* Of a live range. Called pinned. */
 static int get(void *data, CUpointer_attribute attribute, const em_range *range, uint64_t address)
 {
@@ -68,10 +80,13 @@ static int get(void *data, CUpointer_attribute attribute, const em_range *range,
         *(unsigned int *)data = 1;
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-        *(unsigned long long *)data = 0;
+        *(unsigned long long *)data =
+            em_object_kind(range->owner) == EM_KIND_PHYSICAL
+                ? (unsigned long long)((const em_physical *)range->owner)->props.requestedHandleTypes
+                : 0;
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-        *(unsigned int *)data = CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
+        *(unsigned int *)data = access_of(range);
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
         *(CUmemoryPool *)data = of_pool ? (CUmemoryPool)range->owner : NULL;

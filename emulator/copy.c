@@ -48,7 +48,8 @@ static int outside_heap(const char *what, uint64_t address)
 }
 
 /* Fills *range with what the side lies in, NULL for pageable host memory. Called pinned. */
-static int check_side(const em_side *side, const em_box *box, const char *what, em_range **range)
+static int check_side(const em_side *side, const em_box *box, const char *what, em_stream *stream, bool writes,
+                      em_range **range)
 {
     uint64_t extent;
     if (side->address == 0 || !extent_of(side, box, &extent))
@@ -66,7 +67,16 @@ static int check_side(const em_side *side, const em_box *box, const char *what, 
                           "the %s, 0x%llx, is in allocation #%llu (%llu bytes at 0x%llx), which was freed", what,
                           (unsigned long long)side->address, (unsigned long long)found->serial,
                           (unsigned long long)found->size, (unsigned long long)found->base);
-    uint64_t left = found->base + found->size - side->address;
+    const int device = stream->context->device->limits.ordinal;
+    if (em_object_kind(found->owner) == EM_KIND_PHYSICAL && /* of other memory the peers' rights are not asked for */
+        (!em_heap_accessible(found, device) || (writes && !em_heap_writable(found, device))))
+        return em_explain(CUDA_ERROR_INVALID_VALUE,
+                          "device %d may not %s the %s, 0x%llx, in allocation #%llu (%llu bytes mapped at 0x%llx): "
+                          "cuMemSetAccess grants it",
+                          device, writes ? "write" : "read", what, (unsigned long long)side->address,
+                          (unsigned long long)found->serial, (unsigned long long)found->size,
+                          (unsigned long long)found->base);
+    uint64_t left = em_heap_reach(found, side->address, extent);
     if (extent > left)
         return em_explain(
             CUDA_ERROR_INVALID_VALUE,
@@ -143,9 +153,9 @@ int em_copy(const em_box *box, em_stream *stream, bool asynchronous)
         return CUDA_SUCCESS;
     em_range *to = NULL, *from = NULL;
     em_heap_pin();
-    int status = check_side(&box->to, box, "destination", &to);
+    int status = check_side(&box->to, box, "destination", stream, true, &to);
     if (status == CUDA_SUCCESS)
-        status = check_side(&box->from, box, "source", &from);
+        status = check_side(&box->from, box, "source", stream, false, &from);
     bool on_device = to != NULL && from != NULL && to->kind == EM_DEVICE && from->kind == EM_DEVICE;
     em_heap_unpin();
     if (status != CUDA_SUCCESS)
@@ -212,7 +222,7 @@ int em_fill(uint64_t address, uint64_t pitch, uint64_t value, unsigned int eleme
         return CUDA_ERROR_INVALID_VALUE;
     em_range *range = NULL;
     em_heap_pin();
-    int status = check_side(&box.to, &box, "destination", &range);
+    int status = check_side(&box.to, &box, "destination", stream, true, &range);
     bool queued = asynchronous || (range != NULL && range->kind == EM_DEVICE);
     em_heap_unpin();
     if (status != CUDA_SUCCESS)

@@ -22,6 +22,9 @@ typedef struct cuEmulatorObjects {
     uint64_t host_allocations; /* pinned, by cuMemHostAlloc or from host pools */
     uint64_t registrations;    /* cuMemHostRegister */
     uint64_t managed_allocations;
+    uint64_t physical_allocations; /* cuMemCreate, until released and unmapped */
+    uint64_t reservations;         /* cuMemAddressReserve */
+    uint64_t mappings;             /* cuMemMap */
 } cuEmulatorObjects;
 
 #if defined(__GNUC__)
@@ -39,9 +42,9 @@ CU_EMULATOR_EXPORT CUresult cuEmulatorErrorDetail(char *buffer, size_t size);
 CU_EMULATOR_EXPORT CUresult cuEmulatorLiveObjects(cuEmulatorObjects *objects, size_t size);
 
 /* Faults by plan, for tests: "call=17,code=2", "call=cuStreamCreate,nth=2,onwards,late", "allocation=5", "count"; rules
- * are joined by ';', and docs/emulator.md says what each word means. NULL: no plan. The counts begin anew with each plan
- * and stay when it is taken away. CUDA_ERROR_INVALID_VALUE, with the grammar in cuEmulatorErrorDetail, leaves the plan
- * that was. The environment variable CUDA_CORE_EMULATOR_FAULT is the plan that a process begins with. */
+ * are joined by ';', and docs/emulator.md says what each word means. NULL: no plan. The counts begin anew with each
+ * plan and stay when it is taken away. CUDA_ERROR_INVALID_VALUE, with the grammar in cuEmulatorErrorDetail, leaves the
+ * plan that was. The environment variable CUDA_CORE_EMULATOR_FAULT is the plan that a process begins with. */
 CU_EMULATOR_EXPORT CUresult cuEmulatorSetFaultPlan(const char *plan);
 
 typedef struct cuEmulatorFaults {

@@ -29,7 +29,8 @@ typedef struct em_detail {
 /* Sets code and formatted text; returns code, so that a function can `return em_fail(...)`. */
 int em_fail(em_detail *detail, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* ---- heap: every byte that a kernel or a copy may touch ----------------------------------------------------------- */
+/* ---- heap: every byte that a kernel or a copy may touch -----------------------------------------------------------
+ */
 
 typedef enum em_memory {
     EM_DEVICE,     /* cuMemAlloc, pools, module globals: host must not touch it */
@@ -44,8 +45,8 @@ typedef enum em_memory {
 typedef struct em_range {
     uint64_t base, size; /* size as asked; the bytes between size and the page's end are never valid */
     em_memory kind;
-    int device;       /* ordinal of the owner, -1 for host memory */
-    uint64_t serial;  /* counts allocations of the process: "allocation #17" */
+    int device;      /* ordinal of the owner, -1 for host memory */
+    uint64_t serial; /* counts allocations of the process: "allocation #17" */
     _Atomic bool live;
     const char *name; /* symbol of a module variable, else NULL */
     void *owner;      /* pool, module ...: for api_*.c */
@@ -64,8 +65,12 @@ em_range *em_heap_nearest(uint64_t address);
 
 /* True where device `device` may access the range (its own, host memory, or a peer that was enabled). */
 bool em_heap_accessible(const em_range *range, int device);
+bool em_heap_writable(const em_range *range, int device); /* of a range that is accessible */
+/* The reservation (cuMemAddressReserve) that the address lies in, whether something is mapped there or not. */
+bool em_heap_reservation(uint64_t address, uint64_t *base, uint64_t *size);
 
-/* ---- devices ------------------------------------------------------------------------------------------------------ */
+/* ---- devices ------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct em_limits { /* what exec/ needs to know of the device a launch runs on */
     int ordinal;
@@ -73,7 +78,8 @@ typedef struct em_limits { /* what exec/ needs to know of the device a launch ru
     int multiprocessors;
 } em_limits;
 
-/* ---- modules and kernels: exec/module.c, on top of ptx/ ------------------------------------------------------------- */
+/* ---- modules and kernels: exec/module.c, on top of ptx/ -------------------------------------------------------------
+ */
 
 typedef struct em_module em_module;
 typedef struct em_kernel em_kernel;
@@ -99,17 +105,18 @@ typedef struct em_kernel_info {
     em_module *module;
     const em_parameter *parameters;
     size_t parameter_count;
-    uint32_t parameter_bytes;    /* size of the whole parameter buffer */
+    uint32_t parameter_bytes; /* size of the whole parameter buffer */
     uint32_t static_shared_bytes, local_bytes, constant_bytes, registers;
-    uint32_t max_threads;        /* from .maxntid / .reqntid, else 1024 */
-    uint32_t required_block[3];  /* .reqntid, else zeros */
+    uint32_t max_threads;       /* from .maxntid / .reqntid, else 1024 */
+    uint32_t required_block[3]; /* .reqntid, else zeros */
     uint32_t required_cluster[3];
-    int ptx_version;             /* 90 for 9.0 */
-    int target;                  /* 80 for sm_80 */
+    int ptx_version; /* 90 for 9.0 */
+    int target;      /* 80 for sm_80 */
 } em_kernel_info;
 const em_kernel_info *em_kernel_describe(em_kernel *kernel);
 
-/* ---- running ---------------------------------------------------------------------------------------------------------- */
+/* ---- running
+ * ---------------------------------------------------------------------------------------------------------- */
 
 typedef struct em_launch {
     em_kernel *kernel;
@@ -118,8 +125,8 @@ typedef struct em_launch {
     bool cooperative;
     const void *parameters; /* packed at the offsets of em_kernel_info; read during the run only */
     em_limits limits;
-    uint64_t printf_limit;  /* bytes of printf output kept, as CU_LIMIT_PRINTF_FIFO_SIZE */
-    uint64_t malloc_limit;  /* CU_LIMIT_MALLOC_HEAP_SIZE */
+    uint64_t printf_limit; /* bytes of printf output kept, as CU_LIMIT_PRINTF_FIFO_SIZE */
+    uint64_t malloc_limit; /* CU_LIMIT_MALLOC_HEAP_SIZE */
 } em_launch;
 
 /* Whether the kernel can run here at all: 0, or CUDA_ERROR_NOT_SUPPORTED naming opcode and PTX line. Cheap after the
@@ -128,7 +135,8 @@ int em_kernel_check(em_kernel *kernel, em_detail *detail);
 
 /* Runs the whole grid and returns when it is done; called on a stream's thread, several at once for several streams.
  * Returns 0 or the CUresult of the first fault (700 illegal address, 716 misaligned, 710 assert, 719 trap / launch
- * failure, 702 for a deadlock), `detail` holding the full account: fault, address, block, thread, allocation, source line. */
+ * failure, 702 for a deadlock), `detail` holding the full account: fault, address, block, thread, allocation, source
+ * line. */
 int em_run(const em_launch *launch, em_detail *detail);
 
 /* Worker threads of exec/: started at first use, stopped here (process exit). */

@@ -28,7 +28,8 @@ enum {
 typedef struct span {
     em_retired retired;
     uint64_t base, bytes;
-    uint32_t block_bytes; /* 0: one large allocation */
+    bool reserved;        /* addresses alone: range[] has the mapping at each SPAN_BYTES of it, or NULL */
+    uint32_t block_bytes; /* 0: one large allocation, or reserved */
     uint32_t block_count, blocks_used, first_free;
     struct span *next, *previous; /* slabs of this class with a free block */
     uint32_t *free_next;          /* a slab's list of free blocks, by index */
@@ -44,10 +45,12 @@ typedef struct block {
     uint32_t index;
     uint64_t resting_bytes;
     const _Atomic uint64_t *access;
-    unsigned int flags;   /* of cuMemHostAlloc and its like */
-    bool counted;         /* made by a program, not by a module */
-    _Atomic bool claimed; /* some call has undertaken to free it */
-    struct block *next;   /* in the quarantine */
+    bool mapped;                       /* by cuMemMap: whoever was granted nothing has no access, the owner too */
+    _Atomic uint64_t readers, writers; /* of a mapped one: bit n is device n */
+    unsigned int flags;                /* of cuMemHostAlloc and its like */
+    bool counted;                      /* made by a program, not by a module */
+    _Atomic bool claimed;              /* some call has undertaken to free it */
+    struct block *next;                /* in the quarantine */
 } block;
 
 static pthread_mutex_t heap_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -101,6 +104,16 @@ static void *memory_at(uint64_t address)
     return (void *)(uintptr_t)address; /* the one place where device addresses become pointers of this file */
 }
 
+static bool open_spans(uint64_t first, uint64_t count)
+{
+    if (mprotect(memory_at(arena_base + first * SPAN_BYTES), count * SPAN_BYTES, PROT_READ | PROT_WRITE) == 0)
+        return true;
+    free_span_count[first] = count;
+    if (first < lowest_free)
+        lowest_free = first;
+    return false;
+}
+
 /* First fit among the free extents, else fresh spans. UINT64_MAX: the arena is full. */
 static uint64_t take_spans(uint64_t count)
 {
@@ -129,13 +142,7 @@ static uint64_t take_spans(uint64_t count)
         if (!skipped)
             lowest_free = spans_used;
     }
-    if (mprotect(memory_at(arena_base + first * SPAN_BYTES), count * SPAN_BYTES, PROT_READ | PROT_WRITE) != 0) {
-        free_span_count[first] = count;
-        if (first < lowest_free)
-            lowest_free = first;
-        return UINT64_MAX;
-    }
-    return first;
+    return open_spans(first, count) ? first : UINT64_MAX;
 }
 
 static void give_spans(uint64_t first, uint64_t count)
@@ -423,7 +430,11 @@ static span *span_at(uint64_t address)
 
 static em_range *range_at(const span *where, uint64_t address)
 {
-    uint32_t index = where->block_bytes != 0 ? (uint32_t)(address - where->base) / where->block_bytes : 0;
+    uint32_t index = 0;
+    if (where->block_bytes != 0)
+        index = (uint32_t)(address - where->base) / where->block_bytes;
+    else if (where->reserved)
+        index = (uint32_t)((address - where->base) >> SPAN_SHIFT);
     return index < where->block_count ? atomic_load_explicit(&where->range[index], memory_order_acquire) : NULL;
 }
 
@@ -464,9 +475,18 @@ em_range *em_heap_nearest(uint64_t address)
     return nearest;
 }
 
+bool em_heap_writable(const em_range *range, int device)
+{
+    const block *of = (const block *)(const void *)range;
+    return !of->mapped || (atomic_load_explicit(&of->writers, memory_order_relaxed) >> device & 1) != 0;
+}
+
 bool em_heap_accessible(const em_range *range, int device)
 {
-    const _Atomic uint64_t *mask = ((const block *)(const void *)range)->access;
+    const block *of = (const block *)(const void *)range;
+    if (of->mapped)
+        return (atomic_load_explicit(&of->readers, memory_order_relaxed) >> device & 1) != 0;
+    const _Atomic uint64_t *mask = of->access;
     bool of_everyone = range->kind == EM_PINNED || range->kind == EM_REGISTERED || range->kind == EM_MANAGED;
     if (range->device == device || (of_everyone && mask == NULL))
         return true;
@@ -518,4 +538,169 @@ bool em_heap_inside(uint64_t address)
 uint64_t em_heap_count(em_memory kind)
 {
     return atomic_load_explicit(&counts[kind], memory_order_relaxed);
+}
+
+/* ---- reserved addresses: api.h ----------------------------------------------------------------------------------- */
+
+/* The spans from `first` on, where all are free. */
+static bool take_spans_at(uint64_t first, uint64_t count)
+{
+    if (first >= SPAN_COUNT || count > SPAN_COUNT - first)
+        return false;
+    if (first >= spans_used) {
+        const uint64_t old = spans_used;
+        spans_used = first + count;
+        if (first > old)
+            give_spans(old, first - old);
+        return open_spans(first, count);
+    }
+    for (uint64_t i = lowest_free; i <= first;) {
+        const uint64_t free = free_span_count[i], end = i + free;
+        if (free != 0 && first < end) {
+            if (first + count > end && end != spans_used)
+                return false;
+            free_span_count[i] = first - i;
+            if (first + count < end)
+                free_span_count[first + count] = end - first - count;
+            else
+                spans_used = first + count;
+            return open_spans(first, count);
+        }
+        const span *used = free == 0 ? table[i] : NULL;
+        i += free != 0 ? free : used != NULL ? used->bytes / SPAN_BYTES : 1;
+    }
+    return false;
+}
+
+static uint64_t take_aligned(uint64_t count, uint64_t step)
+{
+    const uint64_t first = take_spans(count + step - 1);
+    if (first == UINT64_MAX)
+        return first;
+    /* Aligned is the address, not its place in the arena. */
+    const uint64_t number = arena_base / SPAN_BYTES + first;
+    const uint64_t before = (step - number % step) % step, after = step - 1 - before;
+    if (after != 0)
+        give_spans(first + before + count, after);
+    if (before != 0)
+        give_spans(first, before);
+    return first + before;
+}
+
+static uint64_t find_place(uint64_t count, uint64_t step, uint64_t hint)
+{
+    if (hint % (step * SPAN_BYTES) == 0 && hint >= arena_base && take_spans_at((hint - arena_base) / SPAN_BYTES, count))
+        return (hint - arena_base) / SPAN_BYTES;
+    return take_aligned(count, step);
+}
+
+uint64_t em_heap_reserve(uint64_t size, uint64_t align, uint64_t hint)
+{
+    const uint64_t count = size / SPAN_BYTES, step = align > SPAN_BYTES ? align / SPAN_BYTES : 1;
+    if (count + step > SPAN_COUNT)
+        return 0;
+    span *made = calloc(1, sizeof *made + count * sizeof made->range[0]);
+    if (made == NULL)
+        return 0;
+    pthread_mutex_lock(&heap_lock);
+    const uint64_t first = reserve_arena() ? find_place(count, step, hint) : UINT64_MAX;
+    if (first != UINT64_MAX) {
+        made->base = arena_base + first * SPAN_BYTES;
+        made->bytes = size;
+        made->reserved = true;
+        made->block_count = (uint32_t)count;
+        for (uint64_t i = 0; i < count; i++)
+            atomic_store_explicit(&table[first + i], made, memory_order_release);
+    }
+    pthread_mutex_unlock(&heap_lock);
+    if (first != UINT64_MAX)
+        return arena_base + first * SPAN_BYTES;
+    free(made);
+    return 0;
+}
+
+void em_heap_unreserve(uint64_t base)
+{
+    pthread_mutex_lock(&heap_lock);
+    drop_span(span_at(base));
+    pthread_mutex_unlock(&heap_lock);
+}
+
+bool em_heap_reservation(uint64_t address, uint64_t *base, uint64_t *size)
+{
+    const span *where = span_at(address);
+    if (where == NULL || !where->reserved)
+        return false;
+    *base = where->base;
+    *size = where->bytes;
+    return true;
+}
+
+/* Addresses with nothing behind them read as zeros to a kernel that was not stopped in time: none can crash us. */
+static bool put_nothing(uint64_t base, uint64_t size)
+{
+    return mmap(memory_at(base), size, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                -1, 0) != MAP_FAILED;
+}
+
+static void set_mapping(uint64_t base, uint64_t size, em_range *range)
+{
+    span *where = span_at(base);
+    const uint64_t first = (base - where->base) / SPAN_BYTES;
+    for (uint64_t i = 0; i < size / SPAN_BYTES; i++)
+        atomic_store_explicit(&where->range[first + i], range, memory_order_release);
+}
+
+em_range *em_heap_map(uint64_t base, uint64_t size, int file, em_memory kind, int device, void *owner)
+{
+    block *made = new_block(base, size, kind, device);
+    if (made == NULL)
+        return NULL;
+    made->range.owner = owner;
+    made->mapped = true;
+    if (mmap(memory_at(base), size, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_SHARED, file, 0) == MAP_FAILED) {
+        (void)put_nothing(base, size);
+        free(made);
+        return NULL;
+    }
+    set_mapping(base, size, &made->range);
+    return &made->range;
+}
+
+bool em_heap_unmap(em_range *range)
+{
+    block *old = block_of(range);
+    if (!put_nothing(range->base, range->size))
+        return false;
+    atomic_store(&range->live, false);
+    set_mapping(range->base, range->size, NULL);
+    em_retire(old, &old->retired);
+    return true;
+}
+
+void em_heap_grant(em_range *range, int device, bool reads, bool writes)
+{
+    block *of = block_of(range);
+    const uint64_t bit = UINT64_C(1) << device;
+    if (reads)
+        atomic_fetch_or(&of->readers, bit);
+    else
+        atomic_fetch_and(&of->readers, ~bit);
+    if (writes)
+        atomic_fetch_or(&of->writers, bit);
+    else
+        atomic_fetch_and(&of->writers, ~bit);
+}
+
+uint64_t em_heap_reach(const em_range *range, uint64_t address, uint64_t wanted)
+{
+    uint64_t end = range->base + range->size;
+    const bool mapped = ((const block *)(const void *)range)->mapped;
+    while (mapped && end - address < wanted) {
+        const em_range *next = em_heap_find(end);
+        if (next == NULL || !next->live || !((const block *)(const void *)next)->mapped)
+            break;
+        end = next->base + next->size;
+    }
+    return end - address;
 }

@@ -34,6 +34,7 @@ static region regions[EM_KIND_COUNT] = {
     [EM_KIND_KERNEL] = REGION(256),
     [EM_KIND_MODULE] = REGION(256),
     [EM_KIND_FUNCTION] = REGION(256),
+    [EM_KIND_PHYSICAL] = REGION(256),
 };
 
 /* Slots hold the only pointers to much of the heap, and a leak checker does not look into mappings unless told. */

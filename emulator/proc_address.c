@@ -116,6 +116,9 @@ CUresult cuEmulatorLiveObjects(cuEmulatorObjects *objects, size_t size)
         .host_allocations = em_heap_count(EM_PINNED),
         .registrations = em_heap_count(EM_REGISTERED),
         .managed_allocations = em_heap_count(EM_MANAGED),
+        .physical_allocations = em_object_count(EM_KIND_PHYSICAL),
+        .reservations = em_reservation_count(),
+        .mappings = em_mapping_count(),
     };
     memset(objects, 0, size);
     memcpy(objects, &now, size < sizeof now ? size : sizeof now);

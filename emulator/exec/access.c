@@ -50,7 +50,7 @@ static bool range_allows(const em_range *range, uint64_t address, uint64_t size,
         return false;
     if ((touch & EM_WRITE) != 0 && range->kind == EM_CONSTANT)
         return false;
-    return em_heap_accessible(range, device);
+    return em_heap_accessible(range, device) && ((touch & EM_WRITE) == 0 || em_heap_writable(range, device));
 }
 
 unsigned char *em_reach(em_warp *warp, unsigned lane, uint64_t address, uint64_t size, em_touch touch)

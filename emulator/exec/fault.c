@@ -121,6 +121,12 @@ static void say_range(account *said, const em_range *range)
 
 static void say_nearest(account *said, uint64_t address)
 {
+    uint64_t base, size;
+    if (em_heap_reservation(address, &base, &size)) {
+        say(said, "no memory is mapped there: %llu bytes into the %llu bytes of addresses reserved at 0x%llx",
+            (unsigned long long)(address - base), (unsigned long long)size, (unsigned long long)base);
+        return;
+    }
     const em_range *near = em_heap_nearest(address);
     if (near == NULL) {
         say(said, "there is no allocation");
@@ -158,7 +164,8 @@ static void say_heap(account *said, const em_warp *warp, uint64_t address, uint3
         say(said, "constant memory must not be written: ");
         say_range(said, range);
     } else {
-        say(said, "device %d may not access ", warp->block->grid->launch->limits.ordinal);
+        const int device = warp->block->grid->launch->limits.ordinal;
+        say(said, "device %d may %s ", device, em_heap_accessible(range, device) ? "only read" : "not access");
         say_range(said, range);
     }
 }

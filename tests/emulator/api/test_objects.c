@@ -41,7 +41,7 @@ static void test_counts(void)
     OK(cuMemHostAlloc(&pinned, 16, 0));
     OK(cuMemHostRegister(host, 4096, 0));
     now = count();
-    const cuEmulatorObjects all = {1, 1, 1, 1, 1, 1, 2, 1, 1, 1};
+    const cuEmulatorObjects all = {1, 1, 1, 1, 1, 1, 2, 1, 1, 1, 0, 0, 0};
     EXPECT(memcmp(&now, &all, sizeof now) == 0);
     OK(cuStreamDestroy(stream));
     OK(cuEventDestroy(event));

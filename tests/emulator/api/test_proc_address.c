@@ -70,7 +70,7 @@ static void test_absent(void)
 {
     if (!on_emulator())
         return;
-    static const char *const absent[] = {"cuIpcGetMemHandle", "cuGraphCreate", "cuMemCreate",     "cuTexObjectCreate",
+    static const char *const absent[] = {"cuIpcGetMemHandle", "cuGraphCreate", "cuTexObjectCreate",
                                          "cuArrayCreate",     "cuLinkCreate",  "cuGreenCtxCreate"};
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
         find(absent[i], CUDA_VERSION, 0, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
