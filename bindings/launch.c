@@ -41,6 +41,28 @@ static cc_device *device_of_stream(module_state *state, cc_stream *stream)
     return cc_context_device(context);
 }
 
+/* A place in the program, with what keeps its text. */
+typedef struct place {
+    PyObject *file; /* NULL: not known, or not asked for */
+    int line;
+} place;
+
+/* Of the Python code that calls. What fails here is no reason not to launch. */
+static place place_of_caller(void)
+{
+    place found = {NULL, 0};
+    PyFrameObject *frame = PyEval_GetFrame();
+    if (frame == NULL)
+        return found;
+    PyCodeObject *code = PyFrame_GetCode(frame);
+    found.line = PyFrame_GetLineNumber(frame);
+    found.file = PyUnicode_AsEncodedString(code->co_filename, "utf-8", "replace");
+    if (found.file == NULL)
+        PyErr_Clear();
+    Py_DECREF(code);
+    return found;
+}
+
 /* Everything is known to be what it should be, but for the arguments. */
 static int launch_packed(module_state *state, const cc_launch_config *config, cc_stream *stream, kernel_object *kernel,
                          PyObject *const *args, Py_ssize_t count)
@@ -55,9 +77,15 @@ static int launch_packed(module_state *state, const cc_launch_config *config, cc
         return -1;
     int status = cc_launch_check(config, kernel->core, packed.device, &error);
     if (status == 0) {
+        place from = {NULL, 0};
+        if (__atomic_load_n(&state->traces_launches, __ATOMIC_RELAXED))
+            from = place_of_caller();
+        const char *file = from.file == NULL ? NULL : PyBytes_AS_STRING(from.file);
         Py_BEGIN_ALLOW_THREADS;
-        status = cc_launch(config, stream, kernel->core, packed.slots, &error);
+        status = file == NULL ? cc_launch(config, stream, kernel->core, packed.slots, &error)
+                              : cc_launch_from(file, from.line, config, stream, kernel->core, packed.slots, &error);
         Py_END_ALLOW_THREADS;
+        Py_XDECREF(from.file);
     }
     arguments_free(&packed, status == 0);
     if (status < 0)
@@ -93,7 +121,28 @@ static PyObject *launch(PyObject *module, PyObject *const *args, Py_ssize_t coun
     Py_RETURN_NONE;
 }
 
+PyDoc_STRVAR(trace_launches_doc,
+             "trace_launches($module, enabled=True, /)\n--\n\n"
+             "Whether launches from now on note the file and line that they are made at.\n\n"
+             "enabled: bool. Returns what it was before (bool).\n"
+             "When a kernel has failed, errors then name the line that launched it beside kernel and stream.\n"
+             "CUDA_CORE_TRACE_LAUNCHES=1 in the environment turns it on from the start.");
+
+static PyObject *trace_launches(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    module_state *state = state_of_module(module);
+    if (count > 1) {
+        PyErr_Format(PyExc_TypeError, "trace_launches() takes at most 1 argument: %zd were given", count);
+        return NULL;
+    }
+    const int enabled = count == 0 ? 1 : PyObject_IsTrue(args[0]);
+    if (enabled < 0)
+        return NULL;
+    return PyBool_FromLong(__atomic_exchange_n(&state->traces_launches, enabled, __ATOMIC_RELAXED));
+}
+
 PyMethodDef launch_functions[] = {
+    {"trace_launches", (PyCFunction)(void (*)(void))trace_launches, METH_FASTCALL, trace_launches_doc},
     {"launch", (PyCFunction)(void (*)(void))launch, METH_FASTCALL, launch_doc},
     {NULL, NULL, 0, NULL},
 };

@@ -279,6 +279,8 @@ static int watch_exit(PyObject *module)
 static int module_exec(PyObject *module)
 {
     module_state *state = state_of_module(module);
+    const char *trace = getenv("CUDA_CORE_TRACE_LAUNCHES");
+    state->traces_launches = trace != NULL && trace[0] != '\0' && strcmp(trace, "0") != 0;
     state->mailbox = mailbox_new();
     if (state->mailbox == NULL) {
         PyErr_NoMemory();

@@ -54,6 +54,7 @@ typedef struct module_state {
     PyObject **devices;            /* one Device an ordinal; NULL until the driver is open */
     int device_count;
     PyObject *legacy_default_stream, *per_thread_default_stream;
+    int traces_launches; /* launches note where they were made; launch.c */
     mailbox *mailbox; /* what core let go of while this interpreter was not running: release.c */
 } module_state;
 

@@ -384,6 +384,9 @@ typedef struct cc_launch_config {
 int cc_launch_check(const cc_launch_config *config, cc_kernel *kernel, cc_device *device, cc_error *error);
 /* slots: one pointer a parameter, read during the call. cuLaunchKernel, or cuLaunchKernelEx where attributes are set. */
 int cc_launch(const cc_launch_config *config, cc_stream *stream, cc_kernel *kernel, void **slots, cc_error *error);
+/* The same, and should a failure be laid to this launch, the error says the place too. */
+int cc_launch_from(const char *file, int line, const cc_launch_config *config, cc_stream *stream, cc_kernel *kernel,
+                   void **slots, cc_error *error);
 
 /* ---- occupancy: occupancy.c ---------------------------------------------------------------------------------------------------------------- */
 

@@ -121,7 +121,7 @@ typedef struct cc__pending { /* an object in use by queued work; pending.c */
 
 typedef struct cc__lane cc__lane; /* the launches of one stream; launches.h */
 
-enum { CC__LANE_LISTS = 32, CC__FAILURE_SIZE = 1024 };
+enum { CC__LANE_LISTS = 32, CC__FAILURE_SIZE = 1536 };
 
 struct cc_context { /* never freed, so that nobody counts references to it */
     CUcontext native;
@@ -189,6 +189,9 @@ typedef struct cc__name {
 cc__name *cc__name_new(const char *text); /* NULL: out of memory */
 /* Frees it once no launch in flight can be told by it. */
 void cc__name_retire(cc__name *name);
+
+/* "kernel (file:line)", kept for the life of the process; the kernel's name itself where there is no memory. */
+const char *cc__launch_label(const char *kernel, const char *file, int line);
 
 /* Notes the first failure that stays; later ones change nothing. */
 CC__COLD void cc__context_fails(cc_context *context, CUresult code);

@@ -233,7 +233,9 @@ CC__COLD static int fail_launch(CUresult code, const cc_launch_config *config, c
                        config->block[2]);
 }
 
-int cc_launch(const cc_launch_config *config, cc_stream *stream, cc_kernel *kernel, void **slots, cc_error *error)
+__attribute__((always_inline)) static inline int launch(const cc_launch_config *config, cc_stream *stream,
+                                                        cc_kernel *kernel, const char *label, void **slots,
+                                                        cc_error *error)
 {
     cc_context *context;
     cc__scope scope;
@@ -242,7 +244,7 @@ int cc_launch(const cc_launch_config *config, cc_stream *stream, cc_kernel *kern
     CUfunction function = (CUfunction)kernel->native; /* the driver takes either and finds the context's function */
     bool special = config->cooperative || config->programmatic_stream_serialization || has_cluster(config);
     cc__lane *lane = cc__lane_of(context, stream);
-    const uint64_t number = cc__launch_begins(lane, kernel->name->text);
+    const uint64_t number = cc__launch_begins(lane, label);
     CUresult code;
     int status = 0;
     if (CC__LIKELY(!special))
@@ -258,4 +260,15 @@ int cc_launch(const cc_launch_config *config, cc_stream *stream, cc_kernel *kern
     cc__launch_returns(lane);
     cc__leave(&scope);
     return status;
+}
+
+int cc_launch(const cc_launch_config *config, cc_stream *stream, cc_kernel *kernel, void **slots, cc_error *error)
+{
+    return launch(config, stream, kernel, kernel->name->text, slots, error);
+}
+
+int cc_launch_from(const char *file, int line, const cc_launch_config *config, cc_stream *stream, cc_kernel *kernel,
+                   void **slots, cc_error *error)
+{
+    return launch(config, stream, kernel, cc__launch_label(kernel->name->text, file, line), slots, error);
 }

@@ -236,7 +236,7 @@ static void say_stream(account *said, const cc__lane *lane)
 
 static void say_launch(account *said, const cc__lane *lane, const char *kernel)
 {
-    enum { LONGEST_NAME = 200, LONGEST_STREAM = 48 };
+    enum { LONGEST_NAME = 420, LONGEST_STREAM = 48 };
     const char *name = *kernel ? kernel : "(of unknown name)";
     const size_t length = strnlen(name, LONGEST_NAME);
     if (said->shown == SHOWN || said->size - said->length < length + LONGEST_STREAM + sizeof "; kernel ...") {

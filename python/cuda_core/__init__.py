@@ -34,6 +34,7 @@ from cuda_core._core import (
     Program,
     Stream,
     launch,
+    trace_launches,
 )
 
 __version__ = _core.__version__
@@ -74,6 +75,7 @@ __all__ = [
     "StreamOptions",
     "__version__",
     "launch",
+    "trace_launches",
     "typing",
 ]
 

@@ -29,6 +29,7 @@ from cuda_core._core import (
     Program,
     Stream,
     launch,
+    trace_launches,
 )
 from cuda_core._core import __version__ as __version__
 from cuda_core._options import (
@@ -75,5 +76,6 @@ __all__ = [
     "StreamOptions",
     "__version__",
     "launch",
+    "trace_launches",
     "typing",
 ]

@@ -176,3 +176,36 @@ told(stream.sync)
     assert works == "works"
     for line in (first, again):
         assert f"First failed: kernel bad {stream} (the only launch in flight)." in line
+
+
+@pytest.mark.parametrize("variable", [None, "1"])
+def test_tracing_names_the_line(variable):
+    body = """
+def run():
+    launch(stream, once, bad, None)
+if trace_launches() is not ON:
+    raise SystemExit("wrong")
+run()
+told(stream.sync)
+told(other.sync)
+"""
+    process = run_python(f"ON = {variable is not None}\n{PRELUDE}{body}", env={"CUDA_CORE_TRACE_LAUNCHES": variable})
+    stream, _, *lines = process.stdout.splitlines()
+    line = f"ON\n{PRELUDE}{body}"[: f"ON\n{PRELUDE}{body}".index("launch(stream, once")].count("\n") + 1
+    figures["calls"] += 2
+    assert len(lines) == 2
+    for each in lines:
+        assert f"First failed: kernel bad (<string>:{line}) {stream} (the only launch in flight)." in each
+
+
+def test_tracing_that_is_off_names_no_line():
+    stream, _, lines = run(
+        """
+trace_launches()
+if trace_launches(False) is not True:
+    raise SystemExit("wrong")
+launch(stream, once, bad, None)
+told(stream.sync)
+"""
+    )
+    assert f"First failed: kernel bad {stream} (the only" in lines[0]
