@@ -62,10 +62,12 @@ check-static: build
 check-warnings: $(VENV)/.tools
 	CC=clang $(python) tools/meson_build.py build/clang -Dwerror=true --buildtype=debug
 
-# The C tests under AddressSanitizer and UndefinedBehaviorSanitizer.
+# The C tests and tests/python under AddressSanitizer and UndefinedBehaviorSanitizer; ASAN_TESTS=: these Python tests only.
+ASAN_TESTS ?= tests/python
+
 check-asan: $(VENV)/.tools
 	$(python) tools/meson_build.py build/asan -Db_sanitize=address,undefined -Db_lundef=false --buildtype=debugoptimized
-	$(VENV)/bin/meson test -C build/asan --print-errorlogs
+	$(python) tools/sanitize.py build/asan $(ASAN_TESTS)
 
 # libFuzzer's targets, with clang: `make fuzz MINUTES=10 TARGET=ptx`, and a seeded minute over all of them.
 MINUTES ?= 10

@@ -191,7 +191,7 @@ bool em_block_start(em_storage *storage, em_grid *grid, uint64_t linear)
         block->barriers_in_use = 0;
     }
     block->random = grid->seed != 0 ? (grid->seed + linear) * UINT64_C(0x9E3779B97F4A7C15) | 1 : 0;
-    if (grid->deterministic && !fresh)
+    if (grid->deterministic && !fresh && grid->shared_bytes != 0) /* without any, `shared` is NULL */
         memset(storage->shared, 0, grid->shared_bytes);
     for (uint32_t i = 0; i < grid->warp_count; i++) {
         em_warp *warp = &storage->warps[i];

@@ -57,7 +57,7 @@ static bool reserve(text *out, size_t more)
 
 static void append(text *out, const char *bytes, size_t length)
 {
-    if (!reserve(out, length))
+    if (length == 0 || !reserve(out, length)) /* of nothing, `bytes` may be NULL, which memcpy may not get */
         return;
     memcpy(out->bytes + out->length, bytes, length);
     out->length += length;
