@@ -109,7 +109,14 @@ static int read_cubin(cc__nvrtc_program program, void **code, size_t *size, cc_e
         *code = NULL;
         return cc__fail(error, CC_INVALID, "a cubin is for one real architecture: compile with -arch=sm_XX");
     }
-    if (read_ptx(program, &ptx, &ptx_size, NULL) || ptx_size == 0) {
+    cc_error why;
+    int missing = read_ptx(program, &ptx, &ptx_size, &why);
+    if (missing && why.domain != CC_DOMAIN_NVRTC) { /* that there is none is the compiler's alone to say */
+        free(*code);
+        *code = NULL;
+        return cc__fail_memory(error);
+    }
+    if (missing || ptx_size == 0) {
         free(ptx);
         return 0;
     }

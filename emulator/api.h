@@ -389,7 +389,7 @@ CUresult em_call_ends(const char *name, CUresult status, const char *format, ...
     do {                                                                                                               \
         CUresult em_status = CUDA_SUCCESS;                                                                             \
         if (__builtin_expect(atomic_load_explicit(&em_fault_planned, memory_order_relaxed), 0))                        \
-            em_status = (CUresult)em_fault_call(#name);                                                                \
+            em_status = (CUresult)em_fault_call(#name, __builtin_return_address(0));                                   \
         if (__builtin_expect(em_status == CUDA_SUCCESS, 1))                                                            \
             em_status = (CUresult)(call);                                                                              \
         if (__builtin_expect(                                                                                          \

@@ -60,4 +60,7 @@ CU_EMULATOR_EXPORT CUresult cuEmulatorFaultCounts(cuEmulatorFaults *faults, size
  * where there was none, or beyond the first 65,536. */
 CU_EMULATOR_EXPORT const char *cuEmulatorCallName(uint64_t number);
 
+/* The address that this call returns to: which function of the program made it. NULL as above. */
+CU_EMULATOR_EXPORT const void *cuEmulatorCallPlace(uint64_t number);
+
 #endif

@@ -16,7 +16,7 @@
     "(CUDA_ERROR_UNKNOWN unless given), late (the call is done, then the error returned); the rule count alone lets "  \
     "nothing fail"
 
-enum { MOST_RULES = 16, MOST_NAMES = 1 << 16, NAME_BYTES = 64 };
+enum { MOST_RULES = 16, MOST_CALLS = 1 << 16, NAME_BYTES = 64 };
 
 typedef enum what { NOTHING, NTH_CALL, NAMED_CALL, ALLOCATION } what;
 
@@ -39,7 +39,8 @@ _Atomic bool em_fault_planned;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all below */
 static plan current;
 static cuEmulatorFaults counts;
-static const char *names[MOST_NAMES]; /* of the calls since the plan was set */
+static const char *names[MOST_CALLS]; /* of the calls since the plan was set */
+static const void *callers[MOST_CALLS];
 static char environment_error[1024];
 
 /* ---- reading a plan ---------------------------------------------------------------------------------------------- */
@@ -221,13 +222,15 @@ static int inject(const char *name, int code, uint64_t number)
     return status;
 }
 
-int em_fault_call(const char *name)
+int em_fault_call(const char *name, const void *caller)
 {
     int early = CUDA_SUCCESS;
     pthread_mutex_lock(&lock);
     uint64_t number = ++counts.calls;
-    if (number <= MOST_NAMES)
+    if (number <= MOST_CALLS) {
         names[number - 1] = name;
+        callers[number - 1] = caller;
+    }
     em_self.late_fault = CUDA_SUCCESS;
     for (size_t i = 0; i < current.count && early == CUDA_SUCCESS; i++) {
         rule *wanted = &current.rules[i];
@@ -263,12 +266,26 @@ CUresult cuEmulatorFaultCounts(cuEmulatorFaults *into, size_t size)
     return CUDA_SUCCESS;
 }
 
+/* With the lock held. */
+static bool is_remembered(uint64_t number)
+{
+    return number != 0 && number <= counts.calls && number <= MOST_CALLS;
+}
+
 const char *cuEmulatorCallName(uint64_t number)
 {
     pthread_mutex_lock(&lock);
-    const char *name = number != 0 && number <= counts.calls && number <= MOST_NAMES ? names[number - 1] : NULL;
+    const char *name = is_remembered(number) ? names[number - 1] : NULL;
     pthread_mutex_unlock(&lock);
     return name;
+}
+
+const void *cuEmulatorCallPlace(uint64_t number)
+{
+    pthread_mutex_lock(&lock);
+    const void *caller = is_remembered(number) ? callers[number - 1] : NULL;
+    pthread_mutex_unlock(&lock);
+    return caller;
 }
 
 /* ---- host memory: the linker's --wrap leads every allocation of the emulator here -------------------------------- */

@@ -8,8 +8,8 @@
 /* There is a plan. All that a call or an allocation costs without one is a look at this. */
 extern _Atomic bool em_fault_planned;
 
-/* The call that begins: CUDA_SUCCESS, or the code to return without doing anything. */
-int em_fault_call(const char *name) __attribute__((cold));
+/* The call that begins, of the caller at that address: CUDA_SUCCESS, or the code to return without doing anything. */
+int em_fault_call(const char *name, const void *caller) __attribute__((cold));
 /* The call that ends with `status`: what it returns. */
 int em_fault_late(const char *name, int status) __attribute__((cold));
 /* CUDA_CORE_EMULATOR_FAULT is understood, else CUDA_ERROR_INVALID_VALUE with the account. */

@@ -266,7 +266,7 @@ typedef struct em_isa {
     const em_move_table *move;
     const struct em_matrix_table *matrix; /* matrix.h */
 } em_isa;
-const em_isa *em_isa_chosen(void);
+const em_isa *em_isa_chosen(void); /* NULL: no memory; before any em_form_find */
 
 /* ---- running
  * ---------------------------------------------------------------------------------------------------------------- */

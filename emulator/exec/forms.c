@@ -49,7 +49,7 @@ typedef struct entry {
     uint32_t next; /* index + 1 of the next of this bucket */
 } entry;
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all below, until they are there */
 static const em_isa *chosen;
 static entry *entries;
 static uint32_t *buckets, bucket_mask;
@@ -109,8 +109,13 @@ static void build(void)
     bucket_mask = size - 1;
     entries = calloc(count + 1, sizeof *entries);
     buckets = calloc(size, sizeof *buckets);
-    if (entries == NULL || buckets == NULL)
-        return; /* every form is missing then, and a launch says so */
+    if (entries == NULL || buckets == NULL) { /* lack of memory may pass: the next launch tries again */
+        free(entries);
+        free(buckets);
+        entries = NULL;
+        buckets = NULL;
+        return;
+    }
     uint32_t index = 0;
     for (const em_form *const *list = chosen->forms; *list != NULL; list++)
         for (const em_form *form = *list; form->masked != NULL; form++)
@@ -119,8 +124,12 @@ static void build(void)
 
 const em_isa *em_isa_chosen(void)
 {
-    pthread_once(&once, build);
-    return chosen;
+    pthread_mutex_lock(&lock);
+    if (entries == NULL)
+        build();
+    const em_isa *found = entries != NULL ? chosen : NULL;
+    pthread_mutex_unlock(&lock);
+    return found;
 }
 
 static bool says_nothing(ptx_opcode op, ptx_modifier modifier, ptx_class class_of)
@@ -150,9 +159,6 @@ static const uint8_t class_by_modifier[] = {
 
 bool em_form_find(const ptx_instruction *instruction, em_handlers *found)
 {
-    pthread_once(&once, build);
-    if (entries == NULL || buckets == NULL)
-        return false;
     const ptx_mnemonic *mnemonic = instruction->mnemonic;
     if (mnemonic->type_count > EM_FORM_TYPES)
         return false;

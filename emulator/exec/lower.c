@@ -357,7 +357,9 @@ int em_lower(em_kernel *kernel, em_program **program, em_detail *detail)
     made->slot_count = 1;
     lowering self = {.kernel = kernel, .program = made, .isa = em_isa_chosen(), .detail = detail};
     uint32_t order = 0;
-    if (make_functions(&self)) {
+    if (self.isa == NULL)
+        em_lower_out_of_memory(&self);
+    if (!self.failed && make_functions(&self)) {
         for (uint32_t i = 0; i < made->function_count && !self.failed; i++)
             order = lower_function(&self, made->functions[i], order);
     }

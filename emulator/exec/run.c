@@ -36,11 +36,12 @@ typedef struct worker {
     uint32_t count, capacity;
 } worker;
 
+/* Some of its blocks may have run, so that the launch cannot be made undone: it ends as one that faults. */
 static void out_of_memory(em_grid *grid)
 {
     pthread_mutex_lock(&grid->lock);
     if (grid->fault.code == 0)
-        em_fail(&grid->fault, CUDA_ERROR_OUT_OF_MEMORY, "no host memory for the rows of a block of '%s'",
+        em_fail(&grid->fault, CUDA_ERROR_LAUNCH_FAILED, "no host memory for the rows of a block of '%s'",
                 grid->program->kernel->info.name);
     pthread_mutex_unlock(&grid->lock);
     atomic_store(&grid->stopped, true);
@@ -65,8 +66,11 @@ static bool add_resident(worker *self)
     if (self->count == self->capacity) {
         const uint32_t capacity = self->capacity != 0 ? 2 * self->capacity : 8;
         em_storage **grown = realloc(self->resident, capacity * sizeof *grown);
-        if (grown == NULL)
+        if (grown == NULL) {
+            if (self->count == 0)
+                out_of_memory(self->grid);
             return false;
+        }
         self->resident = grown;
         self->capacity = capacity;
     }
@@ -271,7 +275,7 @@ static int set_up(em_grid *grid, const em_launch *launch, em_detail *detail)
     const size_t bytes = kernel->info.parameter_bytes;
     grid->parameters = calloc(1, bytes + 16);
     if (grid->parameters == NULL)
-        return em_fail(detail, CUDA_ERROR_OUT_OF_MEMORY, "no host memory for %zu bytes of parameters", bytes);
+        return em_fail(detail, CUDA_ERROR_LAUNCH_FAILED, "no host memory for %zu bytes of parameters", bytes);
     if (bytes != 0)
         memcpy(grid->parameters, launch->parameters, bytes);
     if (!launch->cooperative)
@@ -281,7 +285,7 @@ static int set_up(em_grid *grid, const em_launch *launch, em_detail *detail)
     grid->workspace = em_heap_allocate(sizeof workspace, 256, EM_DEVICE, launch->limits.ordinal);
     if (grid->workspace == NULL) {
         free(grid->parameters);
-        return em_fail(detail, CUDA_ERROR_OUT_OF_MEMORY, "no device memory for a cooperative launch");
+        return em_fail(detail, CUDA_ERROR_LAUNCH_FAILED, "no device memory for a cooperative launch");
     }
     memcpy((void *)(uintptr_t)grid->workspace->base, workspace, sizeof workspace);
     return 0;

@@ -60,6 +60,7 @@ EXPORT void fail_python_allocation(unsigned long number);
 EXPORT unsigned long end_python_allocations(void);
 EXPORT void fail_library_allocation(const void *inside, unsigned long number);
 EXPORT unsigned long end_library_allocations(void);
+EXPORT const void *failed_allocation_place(void);
 
 /* The `number`th from now on fails; 0: they are counted only. */
 void fail_python_allocation(unsigned long number)
@@ -84,6 +85,8 @@ unsigned long end_python_allocations(void)
 
 static _Atomic(const void *) library; /* where it is mapped; NULL: none is looked at */
 
+static _Atomic(const void *) failed; /* the caller that got nothing */
+
 static bool is_of_library(const void *caller)
 {
     const void *wanted = atomic_load_explicit(&library, memory_order_relaxed);
@@ -91,14 +94,29 @@ static bool is_of_library(const void *caller)
     return wanted != NULL && dladdr(caller, &found) != 0 && found.dli_fbase == wanted;
 }
 
-#define FAILS (is_of_library(__builtin_return_address(0)) && fails())
+static bool fails_for(const void *caller)
+{
+    if (!is_of_library(caller) || !fails())
+        return false;
+    failed = caller;
+    return true;
+}
+
+#define FAILS fails_for(__builtin_return_address(0))
 
 /* `inside`: any address of the library. */
 void fail_library_allocation(const void *inside, unsigned long number)
 {
     Dl_info found;
     begin(number);
+    failed = NULL;
     library = dladdr(inside, &found) != 0 ? found.dli_fbase : NULL;
+}
+
+/* The address that the allocation which failed returned to. */
+const void *failed_allocation_place(void)
+{
+    return failed;
 }
 
 unsigned long end_library_allocations(void)

@@ -152,9 +152,10 @@ def contexts():
     check((context.device, context.is_green, context.is_closed), (device, False, False))
     with context.create_stream() as stream:
         check(stream.context, context)
-    device.set_current(context)
-    check(Device(), device)
-    device.sync()
+    with device:
+        device.set_current(context)
+        check(Device(), device)
+        device.sync()
 
 
 # ---- streams and events ----------------------------------------------------------------------------------------------
@@ -204,6 +205,17 @@ def events():
         stream.wait(second)
         second.sync()
         check((second.is_done, second - first >= 0, second.context), (True, True, device.context))
+
+
+@scenario("Stream", "Event", "Buffer")
+def waits():
+    device = Device(0)
+    with device.create_stream() as stream:
+        buffer = device.allocate(32 << 20, stream=stream)
+        buffer.fill(1, stream=stream)  # long enough for the waits to find it at work
+        stream.record().sync()
+        buffer.fill(2, stream=stream)
+        stream.sync()
 
 
 @scenario("Stream", "Buffer")

@@ -30,6 +30,29 @@ def test_call_of_a_name(plan, code):
     assert process.stdout.splitlines() == [f"{code} cuStreamCreateWithPriority", "works"]
 
 
+QUESTIONS = """
+import warnings
+warnings.simplefilter("ignore")
+from cuda_core import CUDAError, Device
+with Device(0).create_stream() as stream:
+    event = stream.record()
+    stream.sync()
+    for asked in (stream, event):
+        try:
+            asked.is_done
+        except CUDAError as error:
+            print(error.code, error.function)
+    print(stream.is_done, event.is_done)
+"""
+
+
+def test_a_question_that_fails_is_no_answer():
+    """The sweep cannot tell these from the same calls before a wait, which need not be told."""
+    plan = "call=cuStreamQuery,nth=2;call=cuEventQuery,nth=1"
+    process = run_python(QUESTIONS, env={"CUDA_CORE_DRIVER": "emulator", "CUDA_CORE_EMULATOR_FAULT": plan})
+    assert process.stdout.splitlines() == ["999 cuStreamQuery", "999 cuEventQuery", "True True"]
+
+
 FIRST_USE = """
 import warnings
 warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""The fault sweep's scenarios: they use every public class, and without a fault each works and leaves nothing alive."""
+"""The fault sweep's scenarios use every public class, and a part of it is run; `make check-faults` runs all."""
 
 import os
 import subprocess
@@ -12,10 +12,16 @@ def test_scenarios_use_every_public_class():
     assert used_classes() == public_classes()
 
 
-def test_scenarios_work_without_a_fault():
+def test_a_part_of_the_sweep():
+    """Each driver call from each place in core fails once, and one in a hundred of all other faults happens. The sweep
+    begins with scenarios that are wrong, and fails where it does not find one of them."""
     sweep = os.path.join(os.path.dirname(__file__), "fault_sweep.py")
     process = subprocess.run(
-        [sys.executable, sweep, "--kinds="], capture_output=True, text=True, timeout=120, env=environment()
+        [sys.executable, sweep, "--each-call", "--stride=100"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=environment(),
     )
     assert process.returncode == 0, process.stdout + process.stderr
     assert process.stdout.endswith("failures 0\n")
