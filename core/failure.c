@@ -70,7 +70,8 @@ static void look(cc_context *context, void *argument)
 static cc_context *find_culprit(CUresult code)
 {
     culprit looked = {.code = code, .look_at_current = true};
-    if (cc__driver.cuCtxGetCurrent(&looked.current) != CUDA_SUCCESS)
+    /* Before the driver is open there is no table, and no launch to name. */
+    if (!cc_driver_is_open() || cc__driver.cuCtxGetCurrent(&looked.current) != CUDA_SUCCESS)
         looked.current = NULL;
     cc__contexts_each(look, &looked);
     looked.look_at_current = false;

@@ -343,6 +343,8 @@ class CallFault(collections.namedtuple("CallFault", "number code how")):
             return type(error) is CUDAError and error.code == STICKY
         if type(error) is CODES[self.code] and error.code == self.code:
             return any(error.function == name for name, _ in self.failed)
+        if self.code == 1 and all(name == "cuDeviceGetAttribute" for name, _ in self.failed):
+            return type(error).__name__ == "WrongResultError"  # an attribute that the driver says it lacks is 0
         absent = self.code in (1, 801) and any(name == "cuGetProcAddress" for name, _ in self.failed)
         return absent and type(error) is NotSupportedError and "needs driver" in str(error)
 
@@ -440,5 +442,6 @@ class EmulatorAllocationFault(AllocationFault):
 
     def is_told_by(self, error):
         """A kernel that has begun and finds no memory fails as one that faults: what it has done stays done."""
-        self.is_lost = type(error) is CUDAError and error.code == LAUNCH_FAILED and "no host memory" in str(error)
+        failed = type(error) is CUDAError and error.code == LAUNCH_FAILED
+        self.is_lost = failed and re.search("no (host|device) memory", str(error)) is not None
         return self.is_lost or super().is_told_by(error)

@@ -82,6 +82,13 @@ def test_a_failure_at_first_use_decides_nothing(function):
     assert process.stdout.splitlines() == [f"800 {function}", "works"]
 
 
+def test_the_code_of_a_lost_context_at_first_use():
+    """There is no context yet to ask for the launch that failed."""
+    plan = "call=cuGetProcAddress,nth=20,code=CUDA_ERROR_ILLEGAL_ADDRESS"
+    process = run_python(FIRST_USE, env={"CUDA_CORE_DRIVER": "emulator", "CUDA_CORE_EMULATOR_FAULT": plan})
+    assert process.stdout.splitlines() == ["700 cuGetProcAddress", "works"]
+
+
 def test_count_lets_nothing_fail():
     process = run_python(CREATE, env={"CUDA_CORE_DRIVER": "emulator", "CUDA_CORE_EMULATOR_FAULT": "count"})
     assert process.stdout.splitlines() == ["works"]
