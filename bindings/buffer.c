@@ -48,6 +48,11 @@ PyObject *buffer_from_core(module_state *state, cc_buffer *core, PyObject *memor
     return (PyObject *)make(state, state->buffer_type, core, memory_resource, keeper);
 }
 
+PyObject *managed_buffer_from_core(module_state *state, cc_buffer *core, PyObject *memory_resource)
+{
+    return (PyObject *)make(state, state->managed_buffer_type, core, memory_resource, NULL);
+}
+
 cc_buffer *buffer_hold(PyObject *buffer)
 {
     cc_buffer *core;
@@ -99,7 +104,9 @@ PyObject *buffer_slice(PyObject *op, size_t start, size_t size)
     if (take_parts(op, &taken) < 0)
         return NULL;
     module_state *state = state_of(op);
-    buffer_object *slice = make(state, state->buffer_type, taken.core, taken.resource, taken.keeper);
+    const int is_managed = PyObject_TypeCheck(op, state->managed_buffer_type);
+    PyTypeObject *type = is_managed ? state->managed_buffer_type : state->buffer_type;
+    buffer_object *slice = make(state, type, taken.core, taken.resource, taken.keeper);
     Py_XDECREF(taken.resource);
     Py_XDECREF(taken.keeper);
     if (slice == NULL)

@@ -27,6 +27,8 @@ static inline int buffer_check(const module_state *state, PyObject *object)
 
 /* A Buffer of all of `core`, whose reference it takes over, and drops on failure too. */
 PyObject *buffer_from_core(module_state *state, cc_buffer *core, PyObject *memory_resource, PyObject *keeper);
+/* The same of managed memory. */
+PyObject *managed_buffer_from_core(module_state *state, cc_buffer *core, PyObject *memory_resource);
 /* A new reference into core, or NULL with ClosedError. */
 cc_buffer *buffer_hold(PyObject *buffer);
 /* What close() does: lets go of everything, unless the Buffer is pinned. */

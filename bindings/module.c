@@ -306,6 +306,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 #undef EXCEPTION
     Py_VISIT(state->compute_capability_type);
     Py_VISIT(state->parameter_info_type);
+    Py_VISIT(state->accessed_by_class);
     Py_VISIT(state->block_size_type);
     Py_VISIT(state->legacy_default_stream);
     Py_VISIT(state->per_thread_default_stream);
@@ -322,6 +323,7 @@ static int module_clear(PyObject *module)
     drop_devices(devices, state->device_count);
     Py_CLEAR(state->legacy_default_stream);
     Py_CLEAR(state->per_thread_default_stream);
+    Py_CLEAR(state->accessed_by_class);
     Py_CLEAR(state->compute_capability_type);
     Py_CLEAR(state->parameter_info_type);
     Py_CLEAR(state->block_size_type);

@@ -50,6 +50,7 @@ typedef struct module_state {
     PyObject *stream_keyword;              /* ("stream",): the names of a vectorcall */
     PyTypeObject *compute_capability_type; /* structseqs: made otherwise than the types of types.def */
     PyTypeObject *parameter_info_type;
+    PyObject *accessed_by_class; /* of ManagedBuffer.accessed_by; made at first need */
     PyTypeObject *block_size_type; /* of KernelOccupancy.max_potential_block_size */
     PyObject **devices;            /* one Device an ordinal; NULL until the driver is open */
     int device_count;

@@ -64,9 +64,12 @@ PyObject *pool_resource_allocate_from(module_state *state, PyObject *resource, P
     Py_BEGIN_ALLOW_THREADS;
     status = cc_buffer_allocate(pool, bytes, core_stream, &core, &error);
     Py_END_ALLOW_THREADS;
+    const bool is_managed = cc_pool_is_managed(pool);
     cc_stream_release(core_stream);
     cc_pool_release(pool);
-    return status < 0 ? raise_error(state, &error) : buffer_from_core(state, core, resource, NULL);
+    if (status < 0)
+        return raise_error(state, &error);
+    return is_managed ? managed_buffer_from_core(state, core, resource) : buffer_from_core(state, core, resource, NULL);
 }
 
 void pool_resource_dealloc(PyObject *op)

@@ -8,11 +8,12 @@ typedef struct memory_resource_object {
     PyObject *weak_references;
 } memory_resource_object;
 
-/* DeviceMemoryResource and PinnedMemoryResource */
+/* DeviceMemoryResource, PinnedMemoryResource and ManagedMemoryResource */
 typedef struct pool_resource_object {
     memory_resource_object base;
-    cc_pool *core; /* NULL before __init__ and after close() */
-    int numa_id;   /* of pinned memory; -1: bound to no node */
+    cc_pool *core;          /* NULL before __init__ and after close() */
+    int numa_id;            /* of pinned memory; -1: bound to no node */
+    CUmemLocation location; /* of managed memory: the one preferred */
 } pool_resource_object;
 
 #define pool_resource_cast(object) ((pool_resource_object *)(object))

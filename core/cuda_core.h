@@ -176,12 +176,16 @@ int cc_pool_device_default(cc_device *device, cc_pool **pool, cc_error *error);
 int cc_pool_create_device(cc_device *device, size_t max_size, cc_pool **pool, cc_error *error); /* cuMemPoolCreate */
 /* Pinned host memory, allocated in stream order. numa_id -1: not bound to a node. */
 int cc_pool_create_pinned(cc_device *device, int numa_id, size_t max_size, cc_pool **pool, cc_error *error);
+/* Managed memory, allocated in stream order; it begins at `location`, of type CU_MEM_LOCATION_TYPE_NONE: where it is used
+ * first. Needs driver 13.0. */
+int cc_pool_create_managed(cc_device *device, CUmemLocation location, cc_pool **pool, cc_error *error);
 cc_pool *cc_pool_retain(cc_pool *pool);
 void cc_pool_release(cc_pool *pool);
 CUmemoryPool cc_pool_native(const cc_pool *pool);
 cc_device *cc_pool_device(const cc_pool *pool);
 bool cc_pool_is_owned(const cc_pool *pool);
 bool cc_pool_is_pinned(const cc_pool *pool);
+bool cc_pool_is_managed(const cc_pool *pool);
 int cc_pool_attribute(cc_pool *pool, CUmemPool_attribute attribute, uint64_t *value, cc_error *error);
 int cc_pool_set_attribute(cc_pool *pool, CUmemPool_attribute attribute, uint64_t value, cc_error *error);
 int cc_pool_trim(cc_pool *pool, size_t keep, cc_error *error);
@@ -260,6 +264,25 @@ int cc_copy_to_host(void *destination, CUdeviceptr source, size_t size, cc_strea
 /* pattern_size 1, 2 or 4; size a multiple of it. cuMemsetD8Async, D16, D32 */
 int cc_fill(CUdeviceptr destination, size_t size, uint32_t pattern, size_t pattern_size, cc_stream *stream,
             cc_error *error);
+
+/* ---- managed memory: managed.c ---------------------------------------------------------------------------------------------------- */
+
+/* Of `size` bytes at `pointer`, which are the buffer's or a part of them; size 0 does nothing. A device without concurrent
+ * managed access is refused as a location. cuMemAdvise_v2 */
+int cc_managed_advise(cc_buffer *buffer, CUdeviceptr pointer, size_t size, CUmem_advise advice, CUmemLocation location,
+                      cc_error *error);
+/* `count` ints, as the attribute has them; size must not be 0. cuMemRangeGetAttribute */
+int cc_managed_attribute(cc_buffer *buffer, CUdeviceptr pointer, size_t size, CUmem_range_attribute attribute,
+                         int *values, size_t count, cc_error *error);
+/* CU_MEM_LOCATION_TYPE_INVALID: none, or not the same for all bytes. */
+int cc_managed_preferred(cc_buffer *buffer, CUdeviceptr pointer, size_t size, CUmemLocation *location, cc_error *error);
+int cc_managed_prefetch(CUdeviceptr pointer, size_t size, CUmemLocation location, cc_stream *stream,
+                        cc_error *error); /* cuMemPrefetchAsync_v2 */
+/* All sizes above 0. cuMemDiscardBatchAsync */
+int cc_managed_discard_batch(CUdeviceptr *pointers, size_t *sizes, size_t count, cc_stream *stream, cc_error *error);
+/* The same; a location for each range. cuMemPrefetchBatchAsync, cuMemDiscardAndPrefetchBatchAsync */
+int cc_managed_prefetch_batch(CUdeviceptr *pointers, size_t *sizes, CUmemLocation *locations, size_t count,
+                              bool discard, cc_stream *stream, cc_error *error);
 
 /* ---- compiling: nvrtc.c, program.c, cubin.c --------------------------------------------------------------------------------------- */
 

@@ -277,8 +277,10 @@ struct cc_pool {
     CUmemoryPool native;
     cc_device *device;
     cc_context *context; /* the device's primary */
-    bool owned, pinned;
+    bool owned, pinned, managed;
 };
+
+int cc__managed_pools_supported(cc_error *error); /* managed.c */
 
 typedef enum cc__buffer_kind {
     CC__BUFFER_EMPTY,  /* size 0: no memory behind it */

@@ -61,9 +61,9 @@ static bool placement_of_own(const cc_buffer *buffer, cc_placement *placement)
     if (buffer->kind >= CC__BUFFER_WRAPPED || (!buffer->pool && !buffer->context))
         return false;
     const cc_device *device = buffer->pool ? buffer->pool->device : buffer->context->device;
-    placement->managed = false;
+    placement->managed = buffer->pool && buffer->pool->managed;
     placement->device_accessible = true;
-    placement->host_accessible = pinned;
+    placement->host_accessible = pinned || placement->managed;
     placement->device = pinned ? -1 : device->ordinal;
     return true;
 }

@@ -123,6 +123,15 @@ int cc_pool_create_pinned(cc_device *device, int numa_id, size_t max_size, cc_po
     return 0;
 }
 
+int cc_pool_create_managed(cc_device *device, CUmemLocation location, cc_pool **pool, cc_error *error)
+{
+    const CUmemPoolProps properties = {.allocType = CU_MEM_ALLOCATION_TYPE_MANAGED, .location = location};
+    if (cc__managed_pools_supported(error) || make_pool(device, &properties, pool, error))
+        return -1;
+    (*pool)->managed = true;
+    return 0;
+}
+
 /* A default pool is its device's for the life of the process: allocations from it, the most frequent ones, count
  * nothing. */
 cc_pool *cc_pool_retain(cc_pool *pool)
@@ -162,6 +171,11 @@ bool cc_pool_is_owned(const cc_pool *pool)
 bool cc_pool_is_pinned(const cc_pool *pool)
 {
     return pool->pinned;
+}
+
+bool cc_pool_is_managed(const cc_pool *pool)
+{
+    return pool->managed;
 }
 
 /* The reuse policies are ints, all else is 64 bits wide. */

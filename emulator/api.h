@@ -289,7 +289,7 @@ int em_fill(uint64_t address, uint64_t pitch, uint64_t value, unsigned int eleme
 struct em_pool {
     em_object object;
     CUmemPoolProps props;
-    int ordinal; /* -1: pinned host memory */
+    int ordinal; /* -1: pinned host memory, or managed */
     bool is_default;
     struct em_pool *next; /* all pools, guarded by pool.c */
     pthread_mutex_t lock;
@@ -300,6 +300,7 @@ struct em_pool {
 
 int em_pool_new(const CUmemPoolProps *props, bool is_default, em_pool **pool);
 int em_pool_default(CUmemLocation location, em_pool **pool); /* of a device, or of pinned host memory */
+int em_pool_default_managed(CUmemLocation location, em_pool **pool);
 uint64_t em_pool_default_count(void);
 int em_pool_allocate(em_pool *pool, uint64_t size, CUdeviceptr *address);
 void em_pool_close(em_pool *pool);
@@ -360,6 +361,24 @@ int em_physical_import(int file, em_physical **made);
 void em_physical_settle(em_physical *physical); /* frees it where nobody has it any more; with the lock */
 uint64_t em_reservation_count(void);            /* api_virtual.c */
 uint64_t em_mapping_count(void);
+
+/* ---- advice on managed memory: advice.c ---------------------------------------------------------------------------- */
+
+typedef struct em_wishes { /* locations: CU_MEM_LOCATION_TYPE_INVALID where there is none */
+    bool read_mostly, accessed_by_host;
+    uint64_t accessed_by; /* bit n: device n */
+    CUmemLocation preferred, prefetched;
+} em_wishes;
+
+typedef struct em_advice em_advice;
+em_advice **em_heap_advice(em_range *range); /* heap.c: its place in the range */
+
+/* The range is live and pinned, and the bytes are in it. Applies `change` to each of them. */
+int em_advice_change(em_range *range, uint64_t address, uint64_t size, void (*change)(em_wishes *, CUmemLocation),
+                     CUmemLocation location);
+em_wishes em_advice_common(em_range *range, uint64_t address, uint64_t size); /* what holds for all the bytes */
+void em_advice_drop(em_range *range);
+void em_advice_prefer(em_wishes *wishes, CUmemLocation location); /* api_managed.c: a `change` */
 
 /* ---- details and tracing ----------------------------------------------------------------------------------------- */
 

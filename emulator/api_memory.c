@@ -48,8 +48,8 @@ static int claim(uint64_t address, bool host, bool in_stream_order, em_range **r
     if (!right_call(found, host))
         return em_explain(CUDA_ERROR_INVALID_VALUE, "0x%llx is not memory that this call frees",
                           (unsigned long long)address);
-    if (in_stream_order && found->kind == EM_MANAGED)
-        return em_explain(CUDA_ERROR_NOT_SUPPORTED, "managed memory is not freed in stream order: use cuMemFree");
+    if (in_stream_order && found->kind == EM_MANAGED && !of_pool(found))
+        return em_explain(CUDA_ERROR_NOT_SUPPORTED, "managed memory outside pools is not freed in stream order: use cuMemFree");
     if (!found->live || !em_heap_claim(found))
         return em_explain(CUDA_ERROR_INVALID_VALUE, "allocation #%llu at 0x%llx was freed before",
                           (unsigned long long)found->serial, (unsigned long long)address);

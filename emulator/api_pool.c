@@ -18,6 +18,14 @@ static bool is_host(CUmemLocation location)
            location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
 }
 
+/* Managed memory may prefer no place. */
+static bool may_be_pool_of(CUmemLocation location, bool managed)
+{
+    if (location.type == CU_MEM_LOCATION_TYPE_DEVICE)
+        return em_device_get(location.id) != NULL;
+    return is_host(location) || (managed && location.type == CU_MEM_LOCATION_TYPE_NONE);
+}
+
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
 EM_ENTRY(cuMemPoolCreate, "%p, %p", (pool, props), CUmemoryPool *pool, const CUmemPoolProps *props)
@@ -27,14 +35,12 @@ EM_ENTRY(cuMemPoolCreate, "%p, %p", (pool, props), CUmemoryPool *pool, const CUm
         return status;
     if (pool == NULL || props == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    if (props->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED)
-        return em_explain(CUDA_ERROR_NOT_SUPPORTED, "the emulated device has no managed memory pools");
-    if (props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED || props->win32SecurityAttributes != NULL)
+    bool managed = props->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED;
+    if ((props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED && !managed) || props->win32SecurityAttributes != NULL)
         return CUDA_ERROR_INVALID_VALUE;
     if (props->handleTypes != CU_MEM_HANDLE_TYPE_NONE)
         return em_explain(CUDA_ERROR_NOT_SUPPORTED, "the emulated device does not share memory between processes");
-    if (props->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? em_device_get(props->location.id) == NULL
-                                                            : !is_host(props->location))
+    if (!may_be_pool_of(props->location, managed))
         return CUDA_ERROR_INVALID_VALUE;
     em_pool *made;
     status = em_pool_new(props, false, &made);
@@ -272,9 +278,8 @@ static int check_place(const CUmemLocation *location, CUmemAllocationType type)
         return status;
     if (location == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    if (type == CU_MEM_ALLOCATION_TYPE_MANAGED)
-        return em_explain(CUDA_ERROR_NOT_SUPPORTED, "the emulated device has no managed memory pools");
-    if (type != CU_MEM_ALLOCATION_TYPE_PINNED || (location->type != CU_MEM_LOCATION_TYPE_DEVICE && !is_host(*location)))
+    bool managed = type == CU_MEM_ALLOCATION_TYPE_MANAGED;
+    if ((type != CU_MEM_ALLOCATION_TYPE_PINNED && !managed) || !may_be_pool_of(*location, managed))
         return CUDA_ERROR_INVALID_VALUE;
     return CUDA_SUCCESS;
 }
@@ -288,7 +293,8 @@ EM_ENTRY(cuMemGetDefaultMemPool, "%p, %p, %d", (handle, location, type), CUmemor
     if (handle == NULL)
         return CUDA_ERROR_INVALID_VALUE;
     em_pool *pool = NULL;
-    status = em_pool_default(*location, &pool);
+    status = type == CU_MEM_ALLOCATION_TYPE_MANAGED ? em_pool_default_managed(*location, &pool)
+                                                    : em_pool_default(*location, &pool);
     return give_pool(handle, status, pool);
 }
 
@@ -302,6 +308,8 @@ EM_ENTRY(cuMemGetMemPool, "%p, %p, %d", (handle, location, type), CUmemoryPool *
         return status;
     if (handle == NULL)
         return CUDA_ERROR_INVALID_VALUE;
+    if (type == CU_MEM_ALLOCATION_TYPE_MANAGED)
+        return do_cuMemGetDefaultMemPool(handle, location, type);
     if (location->type == CU_MEM_LOCATION_TYPE_DEVICE)
         return do_cuDeviceGetMemPool(handle, location->id);
     em_pool *pool = atomic_load(&current_host_pool);
@@ -319,6 +327,8 @@ EM_ENTRY(cuMemSetMemPool, "%p, %d, %p", (location, type, handle), CUmemLocation 
         status = find_pool(handle, &pool);
     if (status != CUDA_SUCCESS)
         return status;
+    if (type == CU_MEM_ALLOCATION_TYPE_MANAGED)
+        return em_explain(CUDA_ERROR_NOT_SUPPORTED, "the emulated device keeps to its default pools of managed memory");
     if (location->type == CU_MEM_LOCATION_TYPE_DEVICE)
         return do_cuDeviceSetMemPool(location->id, handle);
     if (pool->ordinal >= 0)

@@ -48,6 +48,7 @@ typedef struct block {
     bool mapped;                       /* by cuMemMap: whoever was granted nothing has no access, the owner too */
     _Atomic uint64_t readers, writers; /* of a mapped one: bit n is device n */
     unsigned int flags;                /* of cuMemHostAlloc and its like */
+    em_advice *advice;                 /* on managed memory; guarded by advice.c */
     bool counted;                      /* made by a program, not by a module */
     _Atomic bool claimed;              /* some call has undertaken to free it */
     struct block *next;                /* in the quarantine */
@@ -411,6 +412,8 @@ void em_heap_release(em_range *range)
         return;
     if (freed->counted)
         atomic_fetch_sub_explicit(&counts[range->kind], 1, memory_order_relaxed);
+    if (range->kind == EM_MANAGED)
+        em_advice_drop(range);
     if (range->kind == EM_REGISTERED) { /* the host goes on using these bytes: they simply leave the table */
         if (em_registered_remove(range))
             em_retire(freed, &freed->retired);
@@ -522,6 +525,11 @@ bool em_heap_claim(em_range *range)
 bool em_heap_claimed(em_range *range)
 {
     return block_of(range)->claimed;
+}
+
+em_advice **em_heap_advice(em_range *range)
+{
+    return &block_of(range)->advice;
 }
 
 unsigned int em_heap_flags(em_range *range)

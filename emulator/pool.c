@@ -13,7 +13,8 @@ int em_pool_new(const CUmemPoolProps *props, bool is_default, em_pool **pool)
     if (made == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
     made->props = *props;
-    made->ordinal = props->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? props->location.id : -1;
+    bool managed = props->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED; /* wherever it is preferred, it is the host's */
+    made->ordinal = props->location.type == CU_MEM_LOCATION_TYPE_DEVICE && !managed ? props->location.id : -1;
     made->is_default = is_default;
     made->reuse[0] = made->reuse[1] = made->reuse[2] = 1;
     made->access = made->ordinal >= 0 ? UINT64_C(1) << made->ordinal : 0; /* host pools: to be granted */
@@ -39,6 +40,27 @@ int em_pool_default(CUmemLocation location, em_pool **pool)
         status = em_pool_new(&props, true, kept);
     }
     *pool = *kept;
+    pthread_mutex_unlock(&em_device_lock);
+    return status;
+}
+
+static em_pool *find_default_managed(CUmemLocation location)
+{
+    pthread_mutex_lock(&pools_lock);
+    em_pool *found = pools;
+    while (found != NULL && !(found->is_default && found->props.allocType == CU_MEM_ALLOCATION_TYPE_MANAGED &&
+                              found->props.location.type == location.type && found->props.location.id == location.id))
+        found = found->next;
+    pthread_mutex_unlock(&pools_lock);
+    return found;
+}
+
+int em_pool_default_managed(CUmemLocation location, em_pool **pool)
+{
+    const CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_MANAGED, .location = location};
+    pthread_mutex_lock(&em_device_lock);
+    *pool = find_default_managed(location);
+    int status = *pool != NULL ? CUDA_SUCCESS : em_pool_new(&props, true, pool);
     pthread_mutex_unlock(&em_device_lock);
     return status;
 }
@@ -99,6 +121,28 @@ static void trim_device(em_device *device, bool below_threshold)
     pthread_mutex_unlock(&pools_lock);
 }
 
+/* Managed memory has to be some device's for those who ask; every device may use it. */
+static em_range *allocate_managed(em_pool *pool, uint64_t size)
+{
+    CUmemLocation preferred = pool->props.location;
+    int device = preferred.type == CU_MEM_LOCATION_TYPE_DEVICE ? preferred.id : 0;
+    em_range *range = em_heap_allocate_owned(size, EM_MANAGED, device, pool, 0, NULL);
+    if (range == NULL || preferred.type == CU_MEM_LOCATION_TYPE_NONE)
+        return range;
+    if (em_advice_change(range, range->base, size, em_advice_prefer, preferred) == CUDA_SUCCESS)
+        return range;
+    em_heap_release(range);
+    return NULL;
+}
+
+static em_range *allocate_range(em_pool *pool, uint64_t size)
+{
+    if (pool->props.allocType == CU_MEM_ALLOCATION_TYPE_MANAGED)
+        return allocate_managed(pool, size);
+    return em_heap_allocate_owned(size, pool->ordinal >= 0 ? EM_DEVICE : EM_PINNED, pool->ordinal, pool, 0,
+                                  &pool->access);
+}
+
 int em_pool_allocate(em_pool *pool, uint64_t size, CUdeviceptr *address)
 {
     uint64_t bytes = size;
@@ -117,8 +161,7 @@ int em_pool_allocate(em_pool *pool, uint64_t size, CUdeviceptr *address)
                               (unsigned long long)pool->props.maxSize);
     }
     em_object_retain(&pool->object);
-    em_range *range =
-        em_heap_allocate_owned(size, pool->ordinal >= 0 ? EM_DEVICE : EM_PINNED, pool->ordinal, pool, 0, &pool->access);
+    em_range *range = allocate_range(pool, size);
     if (range == NULL) {
         em_pool_refund(pool, size);
         return em_explain(CUDA_ERROR_OUT_OF_MEMORY, "the host has no memory for %llu bytes", (unsigned long long)size);

@@ -18,12 +18,15 @@ from cuda_core._core import (
     DeviceProperties,
     EmulatedDeviceWarning,
     Event,
+    Host,
     InvalidValueError,
     Kernel,
     KernelNotFoundError,
     LaunchConfig,
     LegacyPinnedMemoryResource,
     LibraryNotFoundError,
+    ManagedBuffer,
+    ManagedMemoryResource,
     MaxPotentialBlockSizeOccupancyResult,
     MemoryResource,
     NotSupportedError,
@@ -55,12 +58,16 @@ __all__ = [
     "EmulatedDeviceWarning",
     "Event",
     "EventOptions",
+    "Host",
     "InvalidValueError",
     "Kernel",
     "KernelNotFoundError",
     "LaunchConfig",
     "LegacyPinnedMemoryResource",
     "LibraryNotFoundError",
+    "ManagedBuffer",
+    "ManagedMemoryResource",
+    "ManagedMemoryResourceOptions",
     "MaxPotentialBlockSizeOccupancyResult",
     "MemoryResource",
     "NotSupportedError",
@@ -77,6 +84,7 @@ __all__ = [
     "launch",
     "trace_launches",
     "typing",
+    "utils",
 ]
 
 # The dataclasses import what the rest of the package does without: they come at first need.
@@ -84,6 +92,7 @@ _OPTIONS = frozenset(
     {
         "DeviceMemoryResourceOptions",
         "EventOptions",
+        "ManagedMemoryResourceOptions",
         "PinnedMemoryResourceOptions",
         "ProgramOptions",
         "StreamOptions",
@@ -96,8 +105,8 @@ def __getattr__(name: str) -> object:
 
     if name in _OPTIONS:
         value = getattr(import_module("cuda_core._options"), name)
-    elif name == "typing":
-        value = import_module("cuda_core.typing")
+    elif name in ("typing", "utils"):
+        value = import_module(f"cuda_core.{name}")
     else:
         raise AttributeError(f"module 'cuda_core' has no attribute {name!r}")
     globals()[name] = value

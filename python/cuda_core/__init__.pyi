@@ -1,4 +1,4 @@
-from cuda_core import typing
+from cuda_core import typing, utils
 from cuda_core._core import (
     LEGACY_DEFAULT_STREAM,
     PER_THREAD_DEFAULT_STREAM,
@@ -13,12 +13,15 @@ from cuda_core._core import (
     DeviceProperties,
     EmulatedDeviceWarning,
     Event,
+    Host,
     InvalidValueError,
     Kernel,
     KernelNotFoundError,
     LaunchConfig,
     LegacyPinnedMemoryResource,
     LibraryNotFoundError,
+    ManagedBuffer,
+    ManagedMemoryResource,
     MaxPotentialBlockSizeOccupancyResult,
     MemoryResource,
     NotSupportedError,
@@ -35,6 +38,7 @@ from cuda_core._core import __version__ as __version__
 from cuda_core._options import (
     DeviceMemoryResourceOptions,
     EventOptions,
+    ManagedMemoryResourceOptions,
     PinnedMemoryResourceOptions,
     ProgramOptions,
     StreamOptions,
@@ -56,12 +60,16 @@ __all__ = [
     "EmulatedDeviceWarning",
     "Event",
     "EventOptions",
+    "Host",
     "InvalidValueError",
     "Kernel",
     "KernelNotFoundError",
     "LaunchConfig",
     "LegacyPinnedMemoryResource",
     "LibraryNotFoundError",
+    "ManagedBuffer",
+    "ManagedMemoryResource",
+    "ManagedMemoryResourceOptions",
     "MaxPotentialBlockSizeOccupancyResult",
     "MemoryResource",
     "NotSupportedError",
@@ -78,4 +86,5 @@ __all__ = [
     "launch",
     "trace_launches",
     "typing",
+    "utils",
 ]

@@ -14,6 +14,7 @@ from cuda_core._core import Device, NotSupportedError
 __all__ = [
     "DeviceMemoryResourceOptions",
     "EventOptions",
+    "ManagedMemoryResourceOptions",
     "PinnedMemoryResourceOptions",
     "ProgramOptions",
     "StreamOptions",
@@ -174,6 +175,18 @@ class PinnedMemoryResourceOptions(_Options):
     ipc_enabled: bool = False
     max_size: int = 0
     numa_id: int | None = None
+
+
+@dataclass(slots=True, repr=False)
+class ManagedMemoryResourceOptions(_Options):
+    """Where the memory of a ManagedMemoryResource should be.
+
+    preferred_location: the number of a device, or of a NUMA node of the host; without a type, -1 is the host.
+    preferred_location_type: "device", "host" (without a number), or "host_numa" (None is the node nearest to the
+    current device). With neither, memory begins where it is used first."""
+
+    preferred_location: int | None = None
+    preferred_location_type: str | None = None
 
 
 # ---- programs ----

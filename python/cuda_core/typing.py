@@ -21,6 +21,7 @@ __all__ = [
     "CompilerBackendType",
     "DevicePointerType",
     "IsStreamType",
+    "ManagedMemoryLocationType",
     "ObjectCodeFormatType",
     "PCHStatusType",
     "SourceCodeType",
@@ -71,3 +72,11 @@ class PCHStatusType(StrEnum):
     CREATED = "created"
     NOT_ATTEMPTED = "not_attempted"
     FAILED = "failed"
+
+
+class ManagedMemoryLocationType(StrEnum):
+    """What ManagedMemoryResourceOptions.preferred_location is the number of."""
+
+    DEVICE = "device"
+    HOST = "host"
+    HOST_NUMA = "host_numa"

@@ -24,12 +24,16 @@ from cuda_core import (
     EmulatedDeviceWarning,
     Event,
     EventOptions,
+    Host,
     InvalidValueError,
     Kernel,
     KernelNotFoundError,
     LaunchConfig,
     LegacyPinnedMemoryResource,
     LibraryNotFoundError,
+    ManagedBuffer,
+    ManagedMemoryResource,
+    ManagedMemoryResourceOptions,
     MaxPotentialBlockSizeOccupancyResult,
     MemoryResource,
     NotSupportedError,
@@ -45,6 +49,7 @@ from cuda_core import (
     launch,
 )
 from cuda_core.typing import IsStreamType
+from cuda_core.utils import prefetch_batch
 
 SOURCE = """
 struct Pair { int a, b; };
@@ -286,6 +291,29 @@ def pinned_pools():
         stream.sync()
         memoryview(buffer).cast("B")[:] = b"\1\0\0\0\2\0\0\0"
         check(numbers(buffer, stream), [1, 2])
+
+
+@scenario("ManagedMemoryResource", "ManagedMemoryResourceOptions", "ManagedBuffer", "Host")
+def managed_memory():
+    device = Device(0)
+    options = ManagedMemoryResourceOptions(preferred_location=0, preferred_location_type="device")
+    with device.create_stream() as stream, ManagedMemoryResource(options) as pool:
+        buffer = pool.allocate(8, stream=stream)
+        check((isinstance(buffer, ManagedBuffer), buffer.preferred_location), (True, device))
+        buffer.read_mostly = True
+        buffer.preferred_location = Host()
+        buffer.accessed_by = {device, Host()}
+        check((buffer.read_mostly, buffer.preferred_location), (True, Host()))
+        check(set(buffer.accessed_by), {device, Host()})
+        stream.sync()
+        memoryview(buffer).cast("B")[:] = b"\1\0\0\0\2\0\0\0"
+        buffer.prefetch(device, stream=stream)
+        prefetch_batch(stream, [buffer], Host())
+        check(numbers(buffer, stream), [1, 2])
+        buffer.discard(stream=stream)
+        buffer.discard_prefetch(device, stream=stream)
+        buffer.fill(3, stream=stream)
+        check(numbers(buffer, stream), [0x03030303] * 2)
 
 
 @scenario("MemoryResource", "Buffer")

@@ -18,6 +18,9 @@ ROUNDS = {
     "pinned view": "memoryview(pinned.allocate(4096)).release()",
     "pool": "DeviceMemoryResource(0, {'max_size': 1 << 20}).allocate(64, stream=stream)",
     "pinned pool": "PinnedMemoryResource().allocate(64, stream=stream)",
+    "managed": "m = managed.allocate(64, stream=stream); m.read_mostly = True; m.accessed_by = {device, Host()}",
+    "managed batch": "discard_batch(stream, [shared]); prefetch_batch(stream, [shared] * 2, [device, Host()])",
+    "managed pool": "ManagedMemoryResource({'preferred_location': 0}).allocate(64, stream=stream).preferred_location",
     "wrapped": "Buffer.from_handle(int(buffer.handle), 64, owner=object())",
     "python resource": "mine.allocate(64, stream=stream).close(stream)",
     "copies": "buffer.copy_from(host, stream=stream); buffer.copy_to(bytearray(64), stream=stream); stream.sync()",
@@ -40,8 +43,11 @@ SCRIPT = """
 import ctypes, gc, sys, warnings
 warnings.simplefilter("ignore")
 from cuda_core import *
+from cuda_core.utils import *
 device = Device(0)
 stream = device.create_stream()
+managed = ManagedMemoryResource()
+shared = managed.allocate(64, stream=stream)
 timed = EventOptions(timing_enabled=True)
 pinned = LegacyPinnedMemoryResource()
 buffer, host = device.allocate(64, stream=stream), bytearray(64)
@@ -100,7 +106,7 @@ for _ in range(3):
 print(min(growth), growth[-1], len(gc.get_objects()) - objects)
 """
 
-SLOW = {"library": 200, "library launched": 200, "pool": 500, "pinned pool": 200, "errors": 1000}
+SLOW = {"library": 200, "library launched": 200, "pool": 500, "pinned pool": 200, "managed pool": 200, "errors": 1000}
 
 
 @pytest.mark.parametrize("name", ROUNDS)
@@ -138,6 +144,7 @@ def test_nothing_is_left_alive_in_the_emulator():
                 buffers = [device.allocate(64, stream=stream) for _ in range(8)] + [pool.allocate(64, stream=stream)]
                 buffers.append(LegacyPinnedMemoryResource().allocate(64))
                 buffers.append(PinnedMemoryResource().allocate(64, stream=stream))
+                buffers.append(ManagedMemoryResource().allocate(64, stream=stream))
                 for buffer in buffers:
                     launch(stream, LaunchConfig(grid=1, block=1), kernel, buffer, 5)
                     buffer.copy_to(bytearray(64), stream=stream)

@@ -44,6 +44,12 @@ PinnedMemoryResource.from_allocation_handle(alloc_handle)
 PinnedMemoryResource.allocate(size, *, stream)
 PinnedMemoryResource.close()
 PinnedMemoryResource.deallocate(ptr, size, *, stream)
+ManagedBuffer.from_handle(ptr, size, mr=None, owner=None)
+ManagedBuffer.prefetch(location, *, stream)
+ManagedBuffer.discard(*, stream)
+ManagedBuffer.discard_prefetch(location, *, stream)
+ManagedMemoryResource.allocate(size, *, stream)
+Host.numa_current()
 LegacyPinnedMemoryResource.allocate(size, *, stream=None)
 LegacyPinnedMemoryResource.deallocate(ptr, size, *, stream=None)
 Program.close()
@@ -70,6 +76,10 @@ DeviceMemoryResource: allocation_handle device_id peer_accessible_by is_device_a
     attributes handle is_closed is_handle_owned is_ipc_enabled is_managed is_mapped uuid
 PinnedMemoryResource: allocation_handle device_id numa_id is_device_accessible is_host_accessible attributes handle
     is_closed is_handle_owned is_ipc_enabled is_managed is_mapped uuid
+ManagedBuffer: read_mostly preferred_location accessed_by
+ManagedMemoryResource: device_id preferred_location is_device_accessible is_host_accessible is_managed attributes handle
+    is_closed is_handle_owned is_ipc_enabled is_mapped uuid
+Host: numa_id is_numa_current
 LegacyPinnedMemoryResource: is_device_accessible is_host_accessible device_id is_managed
 Program: pch_status backend handle is_closed
 ObjectCode: code name code_type symbol_mapping handle
