@@ -249,6 +249,37 @@ int cc_buffer_hand_over(cc_buffer *buffer, cc_stream *stream, cc_error *error);
  * and again when the memory is freed. */
 int cc_buffer_set_free_stream(cc_buffer *buffer, cc_stream *stream, cc_error *error);
 
+/* ---- virtual memory: vmm.c --------------------------------------------------------------------------------------- */
+
+#define CC_VMM_PEERS 63
+
+typedef struct cc_vmm_options {
+    CUmemAllocationType type;
+    CUmemLocationType location;
+    CUmemAllocationHandleType handle_type;
+    CUmemAllocationGranularity_flags granularity;
+    bool gpu_direct_rdma;
+    CUdeviceptr address_hint;
+    size_t alignment;
+    CUmemAccess_flags self_access, peer_access;
+    int peer_count, peers[CC_VMM_PEERS]; /* ordinals */
+} cc_vmm_options;
+
+/* Whether the device can do what the options ask for: CC_NOT_SUPPORTED says what it cannot. */
+int cc_vmm_check(cc_device *device, const cc_vmm_options *options, cc_error *error);
+/* At once: reserves addresses and maps new memory there, in multiples of the granularity. The last release waits for the
+ * devices that have access, unmaps, and gives the addresses back. cuMemAddressReserve, cuMemCreate, cuMemMap, cuMemSetAccess */
+int cc_buffer_allocate_virtual(cc_device *device, const cc_vmm_options *options, size_t size, cc_buffer **buffer,
+                               cc_error *error);
+bool cc_buffer_is_virtual(const cc_buffer *buffer);
+/* More memory behind a virtual buffer. *grown is `buffer` itself where the addresses behind it were free, or where it is
+ * large enough; else a new buffer at another address with the same memory, which stays mapped at the old one until the old
+ * buffer is released. grant_all: the options' access is granted to what was there, too. A failure changes nothing. */
+int cc_buffer_grow_virtual(const cc_vmm_options *options, bool grant_all, cc_buffer *buffer, size_t size,
+                           cc_buffer **grown, cc_error *error);
+/* Memory mapped at a reservation of its own that no cc_buffer owns. cuMemUnmap, cuMemAddressFree */
+int cc_virtual_free(cc_device *device, const cc_vmm_options *options, CUdeviceptr pointer, size_t size, cc_error *error);
+
 /* Any direction by unified addressing: device, pinned, managed, pageable host. cuMemcpyAsync */
 int cc_copy(CUdeviceptr destination, CUdeviceptr source, size_t size, cc_stream *stream, cc_error *error);
 /* The same, where one side is host memory of the caller's: release(object) comes through cc_context_collect when the copy is

@@ -36,6 +36,7 @@ from cuda_core._core import (
     PinnedMemoryResource,
     Program,
     Stream,
+    VirtualMemoryResource,
     launch,
     trace_launches,
 )
@@ -80,6 +81,8 @@ __all__ = [
     "ProgramOptions",
     "Stream",
     "StreamOptions",
+    "VirtualMemoryResource",
+    "VirtualMemoryResourceOptions",
     "__version__",
     "launch",
     "trace_launches",
@@ -96,6 +99,7 @@ _OPTIONS = frozenset(
         "PinnedMemoryResourceOptions",
         "ProgramOptions",
         "StreamOptions",
+        "VirtualMemoryResourceOptions",
     }
 )
 

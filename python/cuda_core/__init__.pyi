@@ -31,6 +31,7 @@ from cuda_core._core import (
     PinnedMemoryResource,
     Program,
     Stream,
+    VirtualMemoryResource,
     launch,
     trace_launches,
 )
@@ -42,6 +43,7 @@ from cuda_core._options import (
     PinnedMemoryResourceOptions,
     ProgramOptions,
     StreamOptions,
+    VirtualMemoryResourceOptions,
 )
 
 __all__ = [
@@ -82,6 +84,8 @@ __all__ = [
     "ProgramOptions",
     "Stream",
     "StreamOptions",
+    "VirtualMemoryResource",
+    "VirtualMemoryResourceOptions",
     "__version__",
     "launch",
     "trace_launches",

@@ -26,6 +26,7 @@ from cuda_core._options import (
     PinnedMemoryResourceOptions,
     ProgramOptions,
     StreamOptions,
+    VirtualMemoryResourceOptions,
 )
 from cuda_core.typing import IsStreamType
 
@@ -625,6 +626,18 @@ class LegacyPinnedMemoryResource(MemoryResource):
     def __new__(cls) -> Self: ...
     def allocate(self, size: int, *, stream: _StreamLike | None = None) -> Buffer: ...
     def deallocate(self, ptr: int, size: int, *, stream: _StreamLike | None = None) -> None: ...
+
+class VirtualMemoryResource(MemoryResource):
+    def __init__(
+        self, device_id: Device | int, config: VirtualMemoryResourceOptions | _Options | None = None
+    ) -> None: ...
+    def allocate(self, size: int, *, stream: _StreamLike | None = None) -> Buffer: ...
+    def deallocate(self, ptr: int, size: int, *, stream: _StreamLike | None = None) -> None: ...
+    def modify_allocation(
+        self, buf: Buffer, new_size: int, config: VirtualMemoryResourceOptions | _Options | None = None
+    ) -> Buffer: ...
+    @property
+    def config(self) -> VirtualMemoryResourceOptions: ...
 
 @disjoint_base
 class Buffer:

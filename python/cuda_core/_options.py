@@ -10,6 +10,13 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from cuda_core._core import Device, NotSupportedError
+from cuda_core.typing import (
+    VirtualMemoryAccessType,
+    VirtualMemoryAllocationType,
+    VirtualMemoryGranularityType,
+    VirtualMemoryHandleType,
+    VirtualMemoryLocationType,
+)
 
 __all__ = [
     "DeviceMemoryResourceOptions",
@@ -18,6 +25,7 @@ __all__ = [
     "PinnedMemoryResourceOptions",
     "ProgramOptions",
     "StreamOptions",
+    "VirtualMemoryResourceOptions",
 ]
 
 Path = str | os.PathLike[str]
@@ -26,6 +34,7 @@ Strings = str | Sequence[str]
 Integers = int | Sequence[int]
 Macro = str | tuple[str, "str | int | float"]
 Macros = Macro | Sequence[Macro] | Mapping[str, "str | int | float"]
+Peers = Sequence[Device | int]
 Sources = Sequence[tuple[str, "str | bytes | bytearray"]]
 
 
@@ -68,6 +77,10 @@ def _is_source(value: Any) -> bool:
     )
 
 
+def _is_peer(value: Any) -> bool:
+    return isinstance(value, Device) or _is_int(value)
+
+
 def _each(allows: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, (list, tuple)) and all(map(allows, value))
 
@@ -92,6 +105,7 @@ _KINDS = {
     "Strings": _Kind(_one_or_each(_is_str), "a str or a list of str"),
     "Integers": _Kind(_one_or_each(_is_int), "an int or a list of int"),
     "Macros": _Kind(_is_macros, "a str, a (name, value) tuple, a list of either, or a dict"),
+    "Peers": _Kind(_each(_is_peer), "a list of Device or int"),
     "Sources": _Kind(_each(_is_source), "a list of (name, source) tuples"),
 }
 
@@ -187,6 +201,28 @@ class ManagedMemoryResourceOptions(_Options):
 
     preferred_location: int | None = None
     preferred_location_type: str | None = None
+
+
+@dataclass(slots=True, repr=False)
+class VirtualMemoryResourceOptions(_Options):
+    """How a VirtualMemoryResource makes memory.
+
+    location_type: ``"device"``, or one of the host's places, which the device can use, too.
+    handle_type: how other processes can get it; None: not at all.
+    granularity: the steps in which addresses and memory are taken.
+    addr_hint: the address wanted; 0 leaves it to the driver. addr_align: a power of two, or None.
+    peers: devices, or their numbers, that get peer_access; self_access is the device's own. None: no access."""
+
+    allocation_type: str = VirtualMemoryAllocationType.PINNED
+    location_type: str = VirtualMemoryLocationType.DEVICE
+    handle_type: str | None = VirtualMemoryHandleType.POSIX_FD
+    granularity: str = VirtualMemoryGranularityType.RECOMMENDED
+    gpu_direct_rdma: bool = False
+    addr_hint: int = 0
+    addr_align: int | None = None
+    peers: Peers = ()
+    self_access: str | None = VirtualMemoryAccessType.READ_WRITE
+    peer_access: str | None = VirtualMemoryAccessType.READ_WRITE
 
 
 # ---- programs ----

@@ -25,6 +25,11 @@ __all__ = [
     "ObjectCodeFormatType",
     "PCHStatusType",
     "SourceCodeType",
+    "VirtualMemoryAccessType",
+    "VirtualMemoryAllocationType",
+    "VirtualMemoryGranularityType",
+    "VirtualMemoryHandleType",
+    "VirtualMemoryLocationType",
 ]
 
 DevicePointerType: TypeAlias = int | None
@@ -80,3 +85,41 @@ class ManagedMemoryLocationType(StrEnum):
     DEVICE = "device"
     HOST = "host"
     HOST_NUMA = "host_numa"
+
+
+class VirtualMemoryAccessType(StrEnum):
+    """What a device may do with virtual memory."""
+
+    READ_WRITE = "rw"
+    READ = "r"
+
+
+class VirtualMemoryAllocationType(StrEnum):
+    """Whether memory stays where it is."""
+
+    PINNED = "pinned"
+    MANAGED = "managed"
+
+
+class VirtualMemoryGranularityType(StrEnum):
+    """The steps in which virtual memory is taken: the smallest that work, or the quickest."""
+
+    MINIMUM = "minimum"
+    RECOMMENDED = "recommended"
+
+
+class VirtualMemoryHandleType(StrEnum):
+    """What other processes can get the memory by."""
+
+    POSIX_FD = "posix_fd"
+    WIN32_KMT = "win32_kmt"
+    FABRIC = "fabric"
+
+
+class VirtualMemoryLocationType(StrEnum):
+    """Where the memory is."""
+
+    DEVICE = "device"
+    HOST = "host"
+    HOST_NUMA = "host_numa"
+    HOST_NUMA_CURRENT = "host_numa_current"

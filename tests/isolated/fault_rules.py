@@ -32,6 +32,8 @@ RELEASES = {
     "cuMemFree": ("device",),
     "cuMemFreeAsync": ("device",),
     "cuMemFreeHost": ("host",),
+    "cuMemRelease": ("physical",),
+    "cuMemAddressFree": ("reservations",),
 }
 
 BestEffort = collections.namedtuple("BestEffort", "call functions codes why scenarios", defaults=(None,))
@@ -45,6 +47,19 @@ BEST_EFFORT = [
     *(
         BestEffort(name, ANY, ANY, "what is let go of has nobody to tell; its context tells the next call")
         for name in RELEASES
+    ),
+    BestEffort("cuMemUnmap", ANY, ANY, "is tried once more, so that one failure changes nothing"),
+    BestEffort(
+        "cuMemAddressReserve",
+        {"grow_in_place", "grow_lock_held", "cc_buffer_grow_virtual"},
+        ANY,
+        "memory that cannot grow where it is goes elsewhere",
+    ),
+    BestEffort(
+        "cuCtxSynchronize",
+        {"wait_for_device", "wait_for_users", "release_range"},
+        ANY,
+        "is tried once more before memory is unmapped; the context tells the next call",
     ),
     BestEffort("cuCtxGetCurrent", ANY, ANY, "is asked once more, and that answer counts"),
     BestEffort(
@@ -244,6 +259,7 @@ def is_best_effort(name, function, code, scenario):
 # ---- the emulator and the allocations ----------------------------------------------------------------------------
 
 KINDS = ["contexts", "streams", "events", "pools", "libraries", "modules", "device", "host", "registrations", "managed"]
+KINDS += ["physical", "reservations", "mappings"]
 emulator = ctypes.CDLL(os.path.join(os.path.dirname(_core.__file__), "libcuda_core_emulator.so"))
 emulator.cuEmulatorCallName.restype = ctypes.c_char_p
 emulator.cuEmulatorCallName.argtypes = (ctypes.c_uint64,)

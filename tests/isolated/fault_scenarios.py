@@ -46,6 +46,8 @@ from cuda_core import (
     ProgramOptions,
     Stream,
     StreamOptions,
+    VirtualMemoryResource,
+    VirtualMemoryResourceOptions,
     launch,
 )
 from cuda_core.typing import IsStreamType
@@ -314,6 +316,22 @@ def managed_memory():
         buffer.discard_prefetch(device, stream=stream)
         buffer.fill(3, stream=stream)
         check(numbers(buffer, stream), [0x03030303] * 2)
+
+
+@scenario("VirtualMemoryResource", "VirtualMemoryResourceOptions")
+def virtual_memory():
+    piece = 2 << 20
+    with Device(0).create_stream() as stream:
+        resource = VirtualMemoryResource(0, VirtualMemoryResourceOptions(self_access="rw"))
+        buffer = resource.allocate(8)
+        buffer.fill(1, stream=stream)
+        for size in (piece + 8, 2 * piece + 8):
+            buffer = resource.modify_allocation(buffer, size)
+        hint = {"addr_hint": int(buffer.handle) + 3 * piece}
+        behind = VirtualMemoryResource(0, hint).allocate(8)  # so that the next growth is a move
+        buffer = resource.modify_allocation(buffer, 3 * piece + 8)
+        check(numbers(buffer[:8], stream), [0x01010101] * 2)
+        behind.close()
 
 
 @scenario("MemoryResource", "Buffer")

@@ -22,6 +22,8 @@ ROUNDS = {
     "managed batch": "discard_batch(stream, [shared]); prefetch_batch(stream, [shared] * 2, [device, Host()])",
     "managed pool": "ManagedMemoryResource({'preferred_location': 0}).allocate(64, stream=stream).preferred_location",
     "wrapped": "Buffer.from_handle(int(buffer.handle), 64, owner=object())",
+    "virtual": "virtual.allocate(64).close()",
+    "virtual grown": "virtual.modify_allocation(virtual.allocate(64), 3 << 20)",
     "python resource": "mine.allocate(64, stream=stream).close(stream)",
     "copies": "buffer.copy_from(host, stream=stream); buffer.copy_to(bytearray(64), stream=stream); stream.sync()",
     "copies that are not waited for": "buffer.copy_from(bytearray(64), stream=stream)",
@@ -49,7 +51,7 @@ stream = device.create_stream()
 managed = ManagedMemoryResource()
 shared = managed.allocate(64, stream=stream)
 timed = EventOptions(timing_enabled=True)
-pinned = LegacyPinnedMemoryResource()
+pinned, virtual = LegacyPinnedMemoryResource(), VirtualMemoryResource(0)
 buffer, host = device.allocate(64, stream=stream), bytearray(64)
 code = Program('''
 struct Pair { int a, b; };
@@ -106,7 +108,16 @@ for _ in range(3):
 print(min(growth), growth[-1], len(gc.get_objects()) - objects)
 """
 
-SLOW = {"library": 200, "library launched": 200, "pool": 500, "pinned pool": 200, "managed pool": 200, "errors": 1000}
+SLOW = {
+    "virtual": 500,
+    "virtual grown": 500,
+    "library": 200,
+    "library launched": 200,
+    "pool": 500,
+    "pinned pool": 200,
+    "managed pool": 200,
+    "errors": 1000,
+}
 
 
 @pytest.mark.parametrize("name", ROUNDS)
@@ -130,7 +141,8 @@ def test_nothing_is_left_alive_in_the_emulator():
         with open("/proc/self/maps") as maps:
             path = re.search(r"(/\\S*cuda_core_emulator\\S*\\.so)", maps.read())[1]
         emulator = ctypes.CDLL(path)
-        names = "contexts streams events pools libraries modules device host registrations managed".split()
+        names = "contexts streams events pools libraries modules device host registrations managed "
+        names = (names + "physical reservations mappings").split()
 
         def live():
             counts = (ctypes.c_uint64 * len(names))()
@@ -143,6 +155,7 @@ def test_nothing_is_left_alive_in_the_emulator():
                 kernel = code.get_kernel("put")
                 buffers = [device.allocate(64, stream=stream) for _ in range(8)] + [pool.allocate(64, stream=stream)]
                 buffers.append(LegacyPinnedMemoryResource().allocate(64))
+                buffers.append(VirtualMemoryResource(0).allocate(64))
                 buffers.append(PinnedMemoryResource().allocate(64, stream=stream))
                 buffers.append(ManagedMemoryResource().allocate(64, stream=stream))
                 for buffer in buffers:
