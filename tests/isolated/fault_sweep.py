@@ -70,7 +70,7 @@ def surplus(found, may_leave, lost, what):
     for kind in may_leave:
         found[kind] = max(0, found[kind] - 1)
     if lost:
-        found["device"] = found["host"] = 0  # memory of a context that is lost cannot be freed
+        found["device"] = found["host"] = found["managed"] = 0  # memory of a context that is lost cannot be freed
     left = " ".join(f"{kind}={count}" for kind, count in found.items() if count)
     return [f"{what}: {left} left alive"] if left else []
 
