@@ -570,7 +570,7 @@ static bool take_spans_at(uint64_t first, uint64_t count)
             free_span_count[i] = first - i;
             if (first + count < end)
                 free_span_count[first + count] = end - first - count;
-            else
+            else if (first + count > spans_used)
                 spans_used = first + count;
             return open_spans(first, count);
         }

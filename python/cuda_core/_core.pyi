@@ -627,6 +627,7 @@ class LegacyPinnedMemoryResource(MemoryResource):
     def allocate(self, size: int, *, stream: _StreamLike | None = None) -> Buffer: ...
     def deallocate(self, ptr: int, size: int, *, stream: _StreamLike | None = None) -> None: ...
 
+@disjoint_base
 class VirtualMemoryResource(MemoryResource):
     def __init__(
         self, device_id: Device | int, config: VirtualMemoryResourceOptions | _Options | None = None

@@ -110,6 +110,23 @@ static void test_growth_and_move(void)
     OK(cuMemRelease(second));
 }
 
+/* A wanted address at the end of free ones that lie before others in use: those stay as they are. */
+static void test_wanted_address(void)
+{
+    CUdeviceptr base[3], again, other;
+    for (int i = 0; i < 3; i++)
+        OK(cuMemAddressReserve(&base[i], PIECE, 0, i ? base[i - 1] + PIECE : 0, 0));
+    OK(cuMemAddressFree(base[1], PIECE));
+    OK(cuMemAddressReserve(&again, PIECE, 0, base[1], 0));
+    EXPECT(again == base[1] || !on_emulator());
+    OK(cuMemAddressReserve(&other, PIECE, 0, 0, 0));
+    EXPECT(other != base[0] && other != again && other != base[2]);
+    OK(cuMemAddressFree(other, PIECE));
+    OK(cuMemAddressFree(base[0], PIECE));
+    OK(cuMemAddressFree(again, PIECE));
+    OK(cuMemAddressFree(base[2], PIECE));
+}
+
 static void test_sharing(void)
 {
     int file = -1;
@@ -160,6 +177,7 @@ int main(void)
     test_refusals();
     test_access();
     test_growth_and_move();
+    test_wanted_address();
     test_sharing();
     test_nothing_is_left();
     OK(cuMemGetInfo(&after, &total));
