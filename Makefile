@@ -36,8 +36,9 @@ test: build c-tests stubs lint python-tests
 build: $(VENV)/.tools
 	$(python) setup.py build_ext --inplace -Dwerror=true
 
+# Not built again: meson would take the system's ninja, and one of another version builds everything anew.
 c-tests: build
-	$(VENV)/bin/meson test -C $(build) --print-errorlogs
+	$(VENV)/bin/meson test -C $(build) --no-rebuild --print-errorlogs
 
 python-tests: build
 	$(run) -m pytest
@@ -89,7 +90,7 @@ check-ends: build
 	    $(run) -m pytest -q --figures "ends of life" tests/isolated/test_exit.py tests/isolated/test_fork.py tests/isolated/test_signals.py || exit 1; \
 	done
 
-# Every driver call and every allocation fails once; about twenty minutes. FAULTS="--stride 50 --kinds calls" is quicker.
+# Every driver call and every allocation fails once; FAULTS="--stride 50 --kinds calls" is quicker.
 FAULTS ?=
 
 check-faults: build
@@ -103,7 +104,7 @@ check-threads: build
 
 # Contexts that a kernel has poisoned; about a minute.
 check-poisoned: build
-	$(VENV)/bin/meson test -C $(build) --print-errorlogs core-poisoned
+	$(VENV)/bin/meson test -C $(build) --no-rebuild --print-errorlogs core-poisoned
 	$(run) -m pytest -q --figures "poisoned contexts" tests/isolated/test_poisoned.py
 
 # What pip makes of the tree, in an environment that has no CUDA toolkit of its own.
