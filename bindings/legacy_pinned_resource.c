@@ -4,8 +4,6 @@
 #include "device.h"
 #include "errors.h"
 #include "parse.h"
-#include "stream.h"
-#include "wait.h"
 
 /* ---- helpers ---------------------------------------------------------------------------------------------------- */
 
@@ -14,18 +12,6 @@ static cc_context *some_context(module_state *state)
 {
     device_object *device = device_current(state);
     return device == NULL ? NULL : device_primary(state, device);
-}
-
-/* The stream has no say, but a wrong one is refused all the same. */
-static int check_stream(module_state *state, PyObject *stream)
-{
-    cc_stream *core;
-    if (stream == NULL || stream == Py_None)
-        return 0;
-    if (stream_from_object(state, stream, &core) < 0)
-        return -1;
-    cc_stream_release(core);
-    return 0;
 }
 
 /* ---- methods ---------------------------------------------------------------------------------------------------- */
@@ -46,7 +32,7 @@ static PyObject *legacy_pinned_allocate(PyObject *op, PyTypeObject *class, PyObj
     size_t size;
     if (parse_arguments(&wanted, args, count, names, given) < 0)
         return NULL;
-    if (size_from_object(given[0], "size", &size) < 0 || check_stream(state, given[1]) < 0)
+    if (size_from_object(given[0], "size", &size) < 0 || resource_check_stream(state, given[1]) < 0)
         return NULL;
     cc_context *context = some_context(state);
     if (context == NULL)
@@ -65,23 +51,6 @@ PyDoc_STRVAR(deallocate_doc, "deallocate($self, /, ptr, size, *, stream=None)\n-
                              "ptr: int; size: int, bytes; stream: where given, its queued work is waited for first.\n"
                              "Raises CUDAError. Driver: cuMemFreeHost.");
 
-static int wait_for(module_state *state, PyObject *stream)
-{
-    cc_stream *core;
-    if (stream == NULL || stream == Py_None)
-        return 0;
-    if (stream_from_object(state, stream, &core) < 0)
-        return -1;
-    cc_error error;
-    waiting waiter;
-    const int status = cc_stream_wait(core, wait_begin(&waiter), &error);
-    wait_end(&waiter);
-    cc_stream_release(core);
-    if (status < 0)
-        raise_error(state, &error);
-    return status == 0 ? 0 : -1;
-}
-
 static PyObject *legacy_pinned_deallocate(PyObject *op, PyTypeObject *class, PyObject *const *args, Py_ssize_t count,
                                           PyObject *names)
 {
@@ -98,7 +67,7 @@ static PyObject *legacy_pinned_deallocate(PyObject *op, PyTypeObject *class, PyO
     if (address_from_object(given[0], "ptr", &pointer) < 0 || size_from_object(given[1], "size", &size) < 0)
         return NULL;
     cc_context *context = some_context(state);
-    if (context == NULL || wait_for(state, given[2]) < 0)
+    if (context == NULL || resource_wait_for(state, given[2]) < 0)
         return NULL;
     if (pointer == 0) /* what allocate(0) gives */
         Py_RETURN_NONE;
@@ -120,12 +89,6 @@ static PyMethodDef legacy_pinned_methods[] = {
 
 /* ---- attributes ------------------------------------------------------------------------------------------------- */
 
-static PyObject *legacy_pinned_get_true(PyObject *op, void *unused)
-{
-    (void)op, (void)unused;
-    Py_RETURN_TRUE;
-}
-
 static PyObject *legacy_pinned_get_device_id(PyObject *op, void *unused)
 {
     (void)op, (void)unused;
@@ -133,8 +96,8 @@ static PyObject *legacy_pinned_get_device_id(PyObject *op, void *unused)
 }
 
 static PyGetSetDef legacy_pinned_attributes[] = {
-    {"is_device_accessible", legacy_pinned_get_true, NULL, "True: kernels can use the memory (bool).", NULL},
-    {"is_host_accessible", legacy_pinned_get_true, NULL, "True: the host can use the memory directly (bool).", NULL},
+    {"is_device_accessible", resource_get_true, NULL, "True: kernels can use the memory (bool).", NULL},
+    {"is_host_accessible", resource_get_true, NULL, "True: the host can use the memory directly (bool).", NULL},
     {"device_id", legacy_pinned_get_device_id, NULL, "-1: the memory is the host's (int).", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -321,14 +321,21 @@ static PyObject *run_batch(module_state *state, PyObject *stream, PyObject *buff
 static const parameter_name batch_parameters[] = {NAME("stream"), NAME("buffers"), NAME("locations")};
 static const parameter_name discard_parameters[] = {NAME("stream"), NAME("buffers")};
 
+#define PLACED_SIGNATURE(name) SIGNATURE(name, batch_parameters, 3, REQUIRED(0) | REQUIRED(1) | REQUIRED(2))
+
+static PyObject *run_placed_batch(PyObject *module, const signature *wanted, PyObject *const *args, Py_ssize_t count,
+                                  PyObject *names, batch_work work)
+{
+    PyObject *given[3];
+    if (parse_arguments(wanted, args, count, names, given) < 0)
+        return NULL;
+    return run_batch(state_of_module(module), given[0], given[1], given[2], work);
+}
+
 static PyObject *prefetch_batch(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
-    static const signature wanted =
-        SIGNATURE("prefetch_batch", batch_parameters, 3, REQUIRED(0) | REQUIRED(1) | REQUIRED(2));
-    PyObject *given[3];
-    if (parse_arguments(&wanted, args, count, names, given) < 0)
-        return NULL;
-    return run_batch(state_of_module(module), given[0], given[1], given[2], PREFETCH);
+    static const signature wanted = PLACED_SIGNATURE("prefetch_batch");
+    return run_placed_batch(module, &wanted, args, count, names, PREFETCH);
 }
 
 static PyObject *discard_batch(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
@@ -342,12 +349,8 @@ static PyObject *discard_batch(PyObject *module, PyObject *const *args, Py_ssize
 
 static PyObject *discard_prefetch_batch(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
-    static const signature wanted =
-        SIGNATURE("discard_prefetch_batch", batch_parameters, 3, REQUIRED(0) | REQUIRED(1) | REQUIRED(2));
-    PyObject *given[3];
-    if (parse_arguments(&wanted, args, count, names, given) < 0)
-        return NULL;
-    return run_batch(state_of_module(module), given[0], given[1], given[2], DISCARD_PREFETCH);
+    static const signature wanted = PLACED_SIGNATURE("discard_prefetch_batch");
+    return run_placed_batch(module, &wanted, args, count, names, DISCARD_PREFETCH);
 }
 
 #define BATCH_DOC                                                                                                      \

@@ -144,21 +144,13 @@ static PyObject *managed_memory_resource_get_preferred(PyObject *op, void *unuse
     Py_RETURN_NONE;
 }
 
-static PyObject *managed_memory_resource_get_true(PyObject *op, void *unused)
-{
-    (void)op, (void)unused;
-    Py_RETURN_TRUE;
-}
-
 static PyGetSetDef managed_memory_resource_attributes[] = {
     {"device_id", managed_memory_resource_get_device_id, NULL,
      "The number of the device that is preferred; -1 where none is (int).", NULL},
     {"preferred_location", managed_memory_resource_get_preferred, NULL,
      "Where the memory should be: ('device', number), ('host', None), ('host_numa', node), or None.", NULL},
-    {"is_host_accessible", managed_memory_resource_get_true, NULL, "True: the host can use the memory directly (bool).",
-     NULL},
-    {"is_managed", managed_memory_resource_get_true, NULL, "True: the memory moves between host and device (bool).",
-     NULL},
+    {"is_host_accessible", resource_get_true, NULL, "True: the host can use the memory directly (bool).", NULL},
+    {"is_managed", resource_get_true, NULL, "True: the memory moves between host and device (bool).", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -251,18 +251,6 @@ static PyObject *pool_resource_get_is_closed(PyObject *op, void *unused)
     return PyBool_FromLong(is_closed);
 }
 
-static PyObject *pool_resource_get_true(PyObject *op, void *unused)
-{
-    (void)op, (void)unused;
-    Py_RETURN_TRUE;
-}
-
-static PyObject *pool_resource_get_false(PyObject *op, void *unused)
-{
-    (void)op, (void)unused;
-    Py_RETURN_FALSE;
-}
-
 static PyObject *pool_resource_get_none(PyObject *op, void *unused)
 {
     (void)op, (void)unused;
@@ -280,10 +268,10 @@ static PyGetSetDef pool_resource_attributes[] = {
     {"is_handle_owned", pool_resource_get_is_handle_owned, NULL,
      "True where the pool was made for this resource, False for a device's default pool (bool).", NULL},
     {"attributes", pool_resource_get_attributes, NULL, "What the pool holds, and how it reuses memory.", NULL},
-    {"is_device_accessible", pool_resource_get_true, NULL, "True: kernels can use the memory (bool).", NULL},
-    {"is_managed", pool_resource_get_false, NULL, "False: the memory stays where it is (bool).", NULL},
-    {"is_mapped", pool_resource_get_false, NULL, "False: the pool is not another process's (bool).", NULL},
-    {"is_ipc_enabled", pool_resource_get_false, NULL, "False: other processes cannot use the pool (bool).", NULL},
+    {"is_device_accessible", resource_get_true, NULL, "True: kernels can use the memory (bool).", NULL},
+    {"is_managed", resource_get_false, NULL, "False: the memory stays where it is (bool).", NULL},
+    {"is_mapped", resource_get_false, NULL, "False: the pool is not another process's (bool).", NULL},
+    {"is_ipc_enabled", resource_get_false, NULL, "False: other processes cannot use the pool (bool).", NULL},
     {"uuid", pool_resource_get_none, NULL, "None: only pools shared between processes have one.", NULL},
     {"allocation_handle", pool_resource_refuse_ipc, NULL, NO_IPC_DOC, NULL},
     {"is_closed", pool_resource_get_is_closed, NULL, "True after close() (bool).", NULL},

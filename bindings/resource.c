@@ -3,6 +3,8 @@
 #include "buffer.h"
 #include "errors.h"
 #include "parse.h"
+#include "stream.h"
+#include "wait.h"
 
 #define memory_resource_cast(object) ((memory_resource_object *)(object))
 
@@ -26,6 +28,46 @@ PyObject *resource_allocate(module_state *state, PyObject *resource, PyObject *s
                  Py_TYPE(buffer)->tp_name);
     Py_DECREF(buffer);
     return NULL;
+}
+
+int resource_check_stream(module_state *state, PyObject *stream)
+{
+    cc_stream *core;
+    if (stream == NULL || stream == Py_None)
+        return 0;
+    if (stream_from_object(state, stream, &core) < 0)
+        return -1;
+    cc_stream_release(core);
+    return 0;
+}
+
+int resource_wait_for(module_state *state, PyObject *stream)
+{
+    cc_stream *core;
+    if (stream == NULL || stream == Py_None)
+        return 0;
+    if (stream_from_object(state, stream, &core) < 0)
+        return -1;
+    cc_error error;
+    waiting waiter;
+    const int status = cc_stream_wait(core, wait_begin(&waiter), &error);
+    wait_end(&waiter);
+    cc_stream_release(core);
+    if (status < 0)
+        raise_error(state, &error);
+    return status == 0 ? 0 : -1;
+}
+
+PyObject *resource_get_true(PyObject *op, void *unused)
+{
+    (void)op, (void)unused;
+    Py_RETURN_TRUE;
+}
+
+PyObject *resource_get_false(PyObject *op, void *unused)
+{
+    (void)op, (void)unused;
+    Py_RETURN_FALSE;
 }
 
 /* ---- dealloc ---------------------------------------------------------------------------------------------------- */
@@ -92,12 +134,6 @@ static PyObject *memory_resource_get_abstract(PyObject *op, void *name)
     return refuse_abstract(op, name);
 }
 
-static PyObject *memory_resource_get_false(PyObject *op, void *unused)
-{
-    (void)op, (void)unused;
-    Py_RETURN_FALSE;
-}
-
 static char device_accessible[] = "the property is_device_accessible";
 static char host_accessible[] = "the property is_host_accessible";
 static char device_id[] = "the property device_id";
@@ -109,8 +145,7 @@ static PyGetSetDef memory_resource_attributes[] = {
      "True where the host can use the memory (bool); a subclass defines it.", host_accessible},
     {"device_id", memory_resource_get_abstract, NULL,
      "The number of the device that the memory is on, -1 for host memory (int); a subclass defines it.", device_id},
-    {"is_managed", memory_resource_get_false, NULL, "True where the memory moves between host and device (bool).",
-     NULL},
+    {"is_managed", resource_get_false, NULL, "True where the memory moves between host and device (bool).", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

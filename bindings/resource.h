@@ -23,6 +23,13 @@ PyObject *device_memory_resource_default(module_state *state, cc_device *device)
 /* resource.allocate(size, stream=stream) of any MemoryResource; a Buffer (checked). */
 PyObject *resource_allocate(module_state *state, PyObject *resource, PyObject *size, PyObject *stream);
 
+/* Where a stream is given that has no say, or whose queued work is waited for; NULL and None: none is given. */
+int resource_check_stream(module_state *state, PyObject *stream);
+int resource_wait_for(module_state *state, PyObject *stream);
+/* Attributes that are the same for all objects of a type. */
+PyObject *resource_get_true(PyObject *op, void *unused);
+PyObject *resource_get_false(PyObject *op, void *unused);
+
 /* pool_resource.c */
 PyObject *pool_resource_allocate_from(module_state *state, PyObject *resource, PyObject *size, PyObject *stream);
 /* A new reference into core, or NULL with ClosedError. */

@@ -5,8 +5,6 @@
 #include "errors.h"
 #include "options.h"
 #include "parse.h"
-#include "stream.h"
-#include "wait.h"
 
 typedef struct virtual_resource_object {
     memory_resource_object base;
@@ -250,27 +248,6 @@ static cc_device *take_options(PyObject *op, cc_vmm_options *options)
     return device;
 }
 
-/* Where one is given its queued work is waited for, if `waits`. */
-static int check_stream(module_state *state, PyObject *stream, bool waits)
-{
-    cc_stream *core;
-    if (stream == NULL || stream == Py_None)
-        return 0;
-    if (stream_from_object(state, stream, &core) < 0)
-        return -1;
-    int status = 0;
-    cc_error error;
-    if (waits) {
-        waiting waiter;
-        status = cc_stream_wait(core, wait_begin(&waiter), &error);
-        wait_end(&waiter);
-    }
-    cc_stream_release(core);
-    if (status < 0)
-        raise_error(state, &error);
-    return status == 0 ? 0 : -1;
-}
-
 PyDoc_STRVAR(
     allocate_doc,
     "allocate($self, /, size, *, stream=None)\n--\n\n"
@@ -290,7 +267,7 @@ static PyObject *virtual_resource_allocate(PyObject *op, PyTypeObject *class, Py
     cc_vmm_options options;
     if (parse_arguments(&wanted, args, count, names, given) < 0)
         return NULL;
-    if (size_from_object(given[0], "size", &size) < 0 || check_stream(state, given[1], false) < 0)
+    if (size_from_object(given[0], "size", &size) < 0 || resource_check_stream(state, given[1]) < 0)
         return NULL;
     cc_device *device = take_options(op, &options);
     if (device == NULL)
@@ -326,7 +303,7 @@ static PyObject *virtual_resource_deallocate(PyObject *op, PyTypeObject *class, 
     if (address_from_object(given[0], "ptr", &pointer) < 0 || size_from_object(given[1], "size", &size) < 0)
         return NULL;
     cc_device *device = take_options(op, &options);
-    if (device == NULL || check_stream(state, given[2], true) < 0)
+    if (device == NULL || resource_wait_for(state, given[2]) < 0)
         return NULL;
     if (pointer == 0) /* what allocate(0) gives */
         Py_RETURN_NONE;
@@ -442,12 +419,6 @@ static PyMethodDef virtual_resource_methods[] = {
 
 /* ---- attributes -------------------------------------------------------------------------------------------------- */
 
-static PyObject *virtual_resource_get_true(PyObject *op, void *unused)
-{
-    (void)op, (void)unused;
-    Py_RETURN_TRUE;
-}
-
 static PyObject *virtual_resource_get_host(PyObject *op, void *unused)
 {
     (void)unused;
@@ -478,7 +449,7 @@ static PyObject *virtual_resource_get_config(PyObject *op, void *unused)
 }
 
 static PyGetSetDef virtual_resource_attributes[] = {
-    {"is_device_accessible", virtual_resource_get_true, NULL, "True: kernels can use the memory (bool).", NULL},
+    {"is_device_accessible", resource_get_true, NULL, "True: kernels can use the memory (bool).", NULL},
     {"is_host_accessible", virtual_resource_get_host, NULL,
      "True where the memory is the host's, by location_type (bool).", NULL},
     {"device_id", virtual_resource_get_device_id, NULL, "The number of the device; -1 for memory of the host (int).",

@@ -239,6 +239,14 @@ static int check_locations(const CUmemLocation *locations, const size_t *first, 
     return status;
 }
 
+static int check_placed_batch(const CUdeviceptr *addresses, const size_t *sizes, size_t count,
+                              const CUmemLocation *locations, const size_t *first, size_t location_count,
+                              unsigned long long flags, CUstream handle, em_stream **stream)
+{
+    int status = check_batch(addresses, sizes, count, flags, handle, stream);
+    return status == CUDA_SUCCESS ? check_locations(locations, first, location_count, count) : status;
+}
+
 static int prefetch_all(const CUdeviceptr *addresses, const size_t *sizes, size_t count, const CUmemLocation *locations,
                         const size_t *first, size_t location_count)
 {
@@ -267,9 +275,7 @@ EM_ENTRY_STREAM(cuMemPrefetchBatchAsync, "%p, %p, %zu, %p, %p, %zu, %#llx, %p",
                 unsigned long long flags, CUstream hStream)
 {
     em_stream *stream;
-    int status = check_batch(addresses, sizes, count, flags, hStream, &stream);
-    if (status == CUDA_SUCCESS)
-        status = check_locations(locations, first, location_count, count);
+    int status = check_placed_batch(addresses, sizes, count, locations, first, location_count, flags, hStream, &stream);
     return status == CUDA_SUCCESS ? prefetch_all(addresses, sizes, count, locations, first, location_count) : status;
 }
 
@@ -287,9 +293,7 @@ EM_ENTRY_STREAM(cuMemDiscardAndPrefetchBatchAsync, "%p, %p, %zu, %p, %p, %zu, %#
                 unsigned long long flags, CUstream hStream)
 {
     em_stream *stream;
-    int status = check_batch(addresses, sizes, count, flags, hStream, &stream);
-    if (status == CUDA_SUCCESS)
-        status = check_locations(locations, first, location_count, count);
+    int status = check_placed_batch(addresses, sizes, count, locations, first, location_count, flags, hStream, &stream);
     if (status == CUDA_SUCCESS)
         status = discard_all(addresses, sizes, count, stream);
     return status == CUDA_SUCCESS ? prefetch_all(addresses, sizes, count, locations, first, location_count) : status;
